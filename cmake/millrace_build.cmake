@@ -1,0 +1,47 @@
+# Compile settings shared by every target, and the helper that declares a library.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # without NDEBUG: invariants are checked in production, too
+
+add_library(millrace_warnings INTERFACE)
+target_compile_options(millrace_warnings INTERFACE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor -Wno-missing-field-initializers
+    $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(millrace_warnings INTERFACE -Wthread-safety)
+endif()
+
+if(MILLRACE_SANITIZE)
+    add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${MILLRACE_SANITIZE})
+endif()
+find_program(MILLRACE_MOLD mold)
+if(MILLRACE_MOLD)
+    add_link_options(-fuse-ld=mold)
+endif()
+
+# millrace_library(<name> ROOT <folder> LINK <targets>): a static library `millrace_<name>` of all sources below
+# the folder, which is its include root.
+function(millrace_library name)
+    cmake_parse_arguments(arg "" "ROOT" "LINK" ${ARGN})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${arg_ROOT}/*.cpp)
+    set_property(GLOBAL APPEND PROPERTY MILLRACE_LIBRARIES millrace_${name})
+    if(NOT sources)
+        add_library(millrace_${name} INTERFACE)
+        target_include_directories(millrace_${name} INTERFACE
+            $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/${arg_ROOT}>)
+        target_link_libraries(millrace_${name} INTERFACE ${arg_LINK})
+        return()
+    endif()
+    add_library(millrace_${name} STATIC ${sources})
+    set_target_properties(millrace_${name} PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON)
+    target_include_directories(millrace_${name} PUBLIC
+        $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/${arg_ROOT}>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(millrace_${name} PUBLIC ${arg_LINK} PRIVATE $<BUILD_INTERFACE:millrace_warnings>)
+endfunction()

@@ -1,0 +1,76 @@
+/// Where a relay publishes.
+///
+/// Order is kept by two channels. On *main*, rows go out in the order given and many requests may be in
+/// flight; the first row that is refused stops the channel: every row behind it, in that request and in later
+/// ones, comes back as `purged` without having been published, until `reset_main`. On *probe*, each request
+/// is one row and is judged alone; refusals there stop nothing.
+///
+/// An outcome that is not known (time-out, cut connection) is an error with `in_doubt` and stops main
+/// likewise.
+#pragma once
+
+#include "port/host.hpp"
+#include "port/outbox_source.hpp"
+
+#include <millrace/names.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace millrace {
+
+/// A row handed over, with the batch that keeps its bytes alive.
+struct outgoing_row {
+    const outbox_row* row{nullptr};
+    std::shared_ptr<const row_batch> batch;
+};
+
+/// What became of one row that was not published.
+struct row_failure {
+    row_id id;
+    error why;
+
+    /// The refusal named the whole request; this row may be innocent. It must be sent alone before it is
+    /// judged.
+    bool shared_blame{false};
+};
+
+/// What became of one request: rows that are not named as failures were published, durably.
+struct publish_outcome {
+    std::vector<row_failure> failures;  ///< by id
+};
+
+enum class channel : std::uint8_t { main, probe };
+
+class event_sink {
+public:
+    virtual ~event_sink() = default;
+
+    /// Publishes rows in the order given. `mine` goes into the optional header by which consumers can drop
+    /// what a woken zombie still sends. The completion is called once for the request; an error stands for
+    /// all its rows.
+    virtual void publish(
+        channel where, std::vector<outgoing_row> rows, epoch mine, completion<publish_outcome> done
+    ) = 0;
+
+    /// Forgets what main still holds (each request completes with `purged` where it was not published) and
+    /// lets it publish again. Completes when nothing of the old channel can be published any more.
+    virtual void reset_main(completion<void> done) = 0;
+
+    /// What can be known beforehand: nothing when the sink will probably take the row, otherwise why not.
+    /// Such a row is sent alone on probe.
+    [[nodiscard]] virtual std::optional<error> suspect(const outbox_row& row) const = 0;
+
+    struct capacity {
+        std::size_t request_rows_max{1000};
+        std::size_t request_bytes_max{1 << 20};
+        std::size_t requests_in_flight_max{4};
+    };
+    [[nodiscard]] virtual capacity limits() const = 0;
+};
+
+}  // namespace millrace

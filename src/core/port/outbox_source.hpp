@@ -1,0 +1,148 @@
+/// An outbox table: what the relay reads, and the short transactions by which it settles rows.
+///
+/// A source belongs to one host. The table is the truth: whatever is still in it is undelivered.
+#pragma once
+
+#include "port/host.hpp"
+
+#include <millrace/names.hpp>
+#include <millrace/record.hpp>
+#include <millrace/time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// Inclusive.
+struct id_range {
+    row_id first;
+    row_id last;
+
+    auto operator<=>(const id_range&) const = default;
+};
+
+/// A row of the outbox; views point into its batch.
+struct outbox_row {
+    row_id id;
+    std::string_view topic;
+    std::optional<std::string_view> key;
+    std::optional<std::string_view> value;
+    std::span<const record_header> headers;
+    std::optional<std::int32_t> partition;
+    wall_time created_at;
+
+    /// Why the row cannot be sent whatever the sink says (broken headers, wrong types); empty when well
+    /// formed.
+    std::string_view malformed;
+
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        return sizeof(outbox_row) + topic.size() + key.value_or("").size() + value.value_or("").size();
+    }
+};
+
+/// Rows in order of id, with the memory they point into. Filled once, then shared read-only.
+class row_batch {
+public:
+    row_batch() = default;
+    row_batch(const row_batch&) = delete;
+    row_batch& operator=(const row_batch&) = delete;
+    ~row_batch() = default;
+
+    [[nodiscard]] std::span<const outbox_row> rows() const noexcept { return rows_; }
+    void reserve(std::size_t rows) { rows_.reserve(rows); }
+    void add(const outbox_row& row) { rows_.push_back(row); }
+
+    /// As `record_batch::store`.
+    [[nodiscard]] std::string_view store(std::string_view bytes) { return memory_.store(bytes); }
+    [[nodiscard]] std::span<const record_header> store(std::vector<record_header> headers) {
+        return memory_.store(std::move(headers));
+    }
+    [[nodiscard]] std::size_t bytes() const noexcept {
+        return memory_.bytes() + rows_.size() * sizeof(outbox_row);
+    }
+
+private:
+    std::vector<outbox_row> rows_;
+    record_batch memory_{shard_id{}};
+};
+
+/// One round: read-ahead first, then the gaps, in the same or a later snapshot.
+struct fetch_request {
+    row_id after;                ///< Read-ahead begins above this id.
+    std::size_t rows_max{1000};  ///< Of the read-ahead; 0 reads only the gaps.
+    std::size_t bytes_max{1 << 20};
+    std::vector<id_range> gaps;  ///< Ids that were skipped; rows that appeared there are returned, too.
+};
+
+struct fetch_reply {
+    std::shared_ptr<const row_batch> ahead;
+    std::shared_ptr<const row_batch> filled;  ///< Rows found in the gaps, by id.
+    bool more{false};                         ///< The read-ahead stopped at a limit.
+
+    /// Transactions that could still fill a gap, by an id that is stable while they last. Taken in a
+    /// statement of its own that began after the read-ahead. A source whose snapshot shows every lower id
+    /// that can still appear returns none.
+    std::vector<std::uint64_t> writers;
+
+    /// Changes when the table was re-created, restored or moved: the window must be rebuilt from the head.
+    std::string table_identity;
+
+    /// Changes when rows were put back or a key was un-parked: the window must be rebuilt from the head.
+    std::uint64_t replay_generation{0};
+};
+
+/// Rows that must keep their order among themselves; a row without a key is a lane of its own.
+struct lane_key {
+    std::string topic;
+    std::optional<std::string> key;
+    std::optional<std::int32_t> partition;
+
+    auto operator<=>(const lane_key&) const = default;
+};
+
+/// Moves rows to the dead letters. Locks the lease row and compares the epoch in the same transaction.
+struct bury_request {
+    enum class condition : std::uint8_t {
+        none,            ///< Only these rows.
+        park_lane,       ///< Also mark their lane as parked.
+        lane_is_parked,  ///< Only if the lane still is; `conflict` otherwise, and nothing is moved.
+    };
+
+    std::vector<row_id> rows;
+    lane_key lane;
+    condition when{condition::none};
+    std::string reason;  ///< Short and stable, such as `refused_record`.
+    std::string detail;
+    std::uint32_t attempts{1};
+};
+
+class outbox_source {
+public:
+    virtual ~outbox_source() = default;
+
+    virtual void fetch(fetch_request request, completion<fetch_reply> done) = 0;
+
+    /// Deletes delivered rows. The ranges hold only ids that this owner read and saw acknowledged, so it is
+    /// safe under any epoch; the epoch only limits a zombie's work. Returns the number of rows deleted.
+    virtual void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) = 0;
+
+    /// `not_owner` when the lease row holds another epoch.
+    virtual void bury(bury_request request, epoch mine, completion<void> done) = 0;
+
+    /// The lanes that are parked now.
+    virtual void parked_lanes(completion<std::vector<lane_key>> done) = 0;
+
+    /// As `record_source::watch`.
+    virtual void watch(std::function<void()> changed) = 0;
+};
+
+}  // namespace millrace

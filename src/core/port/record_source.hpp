@@ -1,0 +1,95 @@
+/// A stream to be read, shard by shard.
+#pragma once
+
+#include "port/host.hpp"
+
+#include <millrace/names.hpp>
+#include <millrace/position.hpp>
+#include <millrace/record.hpp>
+#include <millrace/time.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace millrace {
+
+/// A shard as the stream lists it.
+struct listed_shard {
+    shard_id shard;
+    std::vector<shard_id> parents;  ///< 0, 1 (split) or 2 (merge); they may no longer be listed.
+    bool closed{false};
+    std::string hash_from;  ///< 128-bit decimal, inclusive
+    std::string hash_to;
+
+    bool operator==(const listed_shard&) const = default;
+};
+
+struct stream_listing {
+    std::string identity;  ///< As `group_row::stream_identity`.
+    wall_time now;         ///< The stream's own clock.
+    std::optional<milliseconds> retention;
+    std::vector<listed_shard> shards;  ///< Complete; a partial list is an error.
+};
+
+/// Where to begin in a shard.
+namespace from {
+struct trim_horizon {
+    bool operator==(const trim_horizon&) const = default;
+};
+struct latest {
+    bool operator==(const latest&) const = default;
+};
+struct timestamp {
+    wall_time at;
+    bool operator==(const timestamp&) const = default;
+};
+struct after {
+    position last;
+    bool operator==(const after&) const = default;
+};
+}  // namespace from
+using start_position = std::variant<from::trim_horizon, from::latest, from::timestamp, from::after>;
+
+/// An opaque place to read from, given by the source; it may expire.
+using read_cursor = strong<struct read_cursor_tag, std::string>;
+
+struct read_limits {
+    std::size_t records_max{10'000};
+    std::size_t bytes_max{1 << 20};  ///< At least one record is returned, however large.
+};
+
+struct read_reply {
+    std::shared_ptr<const record_batch> records;  ///< Never null; may be empty, also when more follow.
+    std::optional<read_cursor> next;              ///< Absent: the shard is closed and was read to its end.
+
+    /// How far the last record read lies behind the newest; zero at the tip.
+    milliseconds behind{0};
+};
+
+/// Lists what can be processed. The outbox of a relay and user-named resources are listings, too.
+class shard_lister {
+public:
+    virtual ~shard_lister() = default;
+    virtual void list_shards(completion<stream_listing> done) = 0;
+};
+
+/// Errors: `expired_cursor`, `position_trimmed` (reading continues at the horizon, after a report),
+/// `throttled`, `unavailable` (retried for ever), `not_found` (the shard is gone: its end).
+class record_source : public shard_lister {
+public:
+    virtual void open(shard_id shard, start_position start, completion<read_cursor> done) = 0;
+    virtual void read(
+        shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done
+    ) = 0;
+
+    /// Calls `changed` on the host soon after records may have been added; a source without such a signal
+    /// never does, and readers poll. An empty function ends it.
+    virtual void watch(std::function<void()> changed) = 0;
+};
+
+}  // namespace millrace
