@@ -2,6 +2,8 @@
 
 namespace millrace::app {
 
-std::string_view program_version() noexcept { return MILLRACE_VERSION; }
+std::string_view program_version() noexcept {
+    return MILLRACE_VERSION;
+}
 
 }  // namespace millrace::app
