@@ -1,0 +1,168 @@
+#include "support/process.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace millrace::support {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+int open_for(const std::filesystem::path& path, int flags) {
+    const int fd = ::open(path.empty() ? "/dev/null" : path.c_str(), flags | O_CLOEXEC, 0644);
+    if (fd < 0) fail("cannot open " + path.string());
+    return fd;
+}
+
+/// Standard input as an unlinked file: no writer is needed that could block.
+int input_of(const std::string& text) {
+    std::string name = (std::filesystem::temp_directory_path() / "millrace-input-XXXXXX").string();
+    const int fd = ::mkostemp(name.data(), O_CLOEXEC);
+    if (fd < 0) fail("cannot make a temporary file");
+    ::unlink(name.c_str());
+    for (std::size_t at = 0; at < text.size();) {
+        const auto written = ::write(fd, text.data() + at, text.size() - at);
+        if (written < 0) fail("cannot write the input");
+        at += static_cast<std::size_t>(written);
+    }
+    ::lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+    std::vector<char*> result;
+    result.reserve(texts.size() + 1);
+    for (auto& text : texts)
+        result.push_back(text.data());
+    result.push_back(nullptr);
+    return result;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& added) {
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry)
+        all.emplace_back(*entry);
+    all.insert(all.end(), added.begin(), added.end());
+    return all;
+}
+
+}  // namespace
+
+process::process(const std::vector<std::string>& command, const spawn_options& options) {
+    auto arguments = command;
+    auto environment = environment_with(options.environment);
+    const auto argv = pointers(arguments);
+    const auto envp = pointers(environment);
+    const int in = options.input.empty() ? open_for({}, O_RDONLY) : input_of(options.input);
+    const int out = open_for(options.output, O_WRONLY | O_CREAT | O_APPEND);
+    const int err = open_for(options.errors, O_WRONLY | O_CREAT | O_APPEND);
+
+    pid_ = ::fork();
+    if (pid_ < 0) fail("cannot fork");
+    if (pid_ == 0) {
+        ::dup2(in, STDIN_FILENO);
+        ::dup2(out, STDOUT_FILENO);
+        ::dup2(err, STDERR_FILENO);
+        ::execve(argv[0], argv.data(), envp.data());
+        ::_exit(127);
+    }
+    ::close(in);
+    ::close(out);
+    ::close(err);
+}
+
+process::process(process&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), ended_(std::move(other.ended_)) {}
+
+process& process::operator=(process&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    std::swap(ended_, other.ended_);
+    return *this;
+}
+
+process::~process() {
+    if (pid_ > 0 && !ended_) {
+        ::kill(pid_, SIGKILL);
+        reap(true);
+    }
+}
+
+void process::signal(int number) const {
+    if (pid_ > 0 && !ended_) ::kill(pid_, number);
+}
+
+bool process::reap(bool block) {
+    if (ended_ || pid_ <= 0) return true;
+    int status = 0;
+    rusage used{};
+    pid_t got = -1;
+    do {
+        got = ::wait4(pid_, &status, block ? 0 : WNOHANG, &used);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0) return false;
+    const auto time = [](const timeval& t) {
+        return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
+    };
+    ended_ = exit_report{
+        .status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+        .cpu = time(used.ru_utime) + time(used.ru_stime),
+        .peak_memory_kib = used.ru_maxrss};
+    return true;
+}
+
+bool process::running() {
+    return !reap(false);
+}
+
+std::optional<exit_report> process::wait(std::chrono::milliseconds limit) {
+    eventually(limit, [this] { return reap(false); });
+    return ended_;
+}
+
+command_result run(
+    const std::vector<std::string>& command, const std::string& input, std::chrono::milliseconds limit
+) {
+    const temporary_folder folder;
+    process child{
+        command,
+        {.input = input, .output = folder.file("out"), .errors = folder.file("err"), .environment = {}}};
+    auto report = child.wait(limit);
+    if (!report) child.signal(SIGKILL);
+    return {report ? report->status : 124, read_file(folder.file("out")), read_file(folder.file("err"))};
+}
+
+std::string read_file(const std::filesystem::path& path) {
+    std::ifstream file{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+temporary_folder::temporary_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "millrace-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) fail("cannot make a temporary folder");
+    path_ = name;
+}
+
+temporary_folder::~temporary_folder() {
+    std::error_code ignored;  // a folder that cannot be removed is no fault of the test
+    std::filesystem::remove_all(path_, ignored);
+}
+
+void pause_briefly() {
+    ::poll(nullptr, 0, 2);
+}
+
+}  // namespace millrace::support

@@ -1,0 +1,108 @@
+/// Child processes for tests and the demonstration: started, fed, watched, signalled, waited for with a
+/// limit.
+///
+/// One thread owns a process. Output goes to files, so no pipe can fill up and several processes can append
+/// to one file in the true order of their writes.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace millrace::support {
+
+struct spawn_options {
+    std::string input;                     ///< Written to standard input, which is then closed.
+    std::filesystem::path output;          ///< Appended to; empty: discarded.
+    std::filesystem::path errors;          ///< Appended to; empty: discarded.
+    std::vector<std::string> environment;  ///< `NAME=value`, added to this process's own.
+};
+
+/// How a process ended and what it used.
+struct exit_report {
+    int status{0};  ///< Exit code, or 128 + signal.
+    std::chrono::microseconds cpu{0};
+    std::int64_t peak_memory_kib{0};
+};
+
+class process {
+public:
+    /// Throws std::system_error when the program cannot be started.
+    explicit process(const std::vector<std::string>& command, const spawn_options& options = {});
+    process(process&& other) noexcept;
+    process& operator=(process&& other) noexcept;
+    process(const process&) = delete;
+    process& operator=(const process&) = delete;
+
+    /// Kills it if it still runs.
+    ~process();
+
+    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+    void signal(int number) const;
+
+    /// True while it has not been waited for and has not ended.
+    [[nodiscard]] bool running();
+
+    /// Empty when it has not ended within `limit`.
+    std::optional<exit_report> wait(std::chrono::milliseconds limit);
+
+private:
+    bool reap(bool block);
+
+    pid_t pid_{-1};
+    std::optional<exit_report> ended_;
+};
+
+/// A finished command with what it printed.
+struct command_result {
+    int status{0};
+    std::string output;
+    std::string errors;
+};
+
+/// Runs a command to its end; kills it and reports status 124 when it lasts longer than `limit`.
+command_result run(
+    const std::vector<std::string>& command,
+    const std::string& input = {},
+    std::chrono::milliseconds limit = std::chrono::seconds{20}
+);
+
+[[nodiscard]] std::string read_file(const std::filesystem::path& path);
+
+/// Polls until `condition` holds; false when `limit` has passed first.
+template <class Condition>
+bool eventually(std::chrono::milliseconds limit, Condition condition);
+
+/// A folder of its own below the system's temporary folder, removed at the end.
+class temporary_folder {
+public:
+    temporary_folder();
+    ~temporary_folder();
+    temporary_folder(const temporary_folder&) = delete;
+    temporary_folder& operator=(const temporary_folder&) = delete;
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// Waits a few milliseconds, for `eventually`.
+void pause_briefly();
+
+template <class Condition>
+bool eventually(std::chrono::milliseconds limit, Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() >= deadline) return false;
+        pause_briefly();
+    }
+    return true;
+}
+
+}  // namespace millrace::support
