@@ -5,6 +5,7 @@
 #pragma once
 
 #include "group/options.hpp"
+#include "lease_guard.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 #include "port/record_source.hpp"
@@ -29,6 +30,9 @@ struct lease_grant {
     std::optional<millrace::checkpoint> checkpoint;
     std::vector<shard_id> parents;
     start_position start;  ///< Where to read without a checkpoint; follows from the group row.
+
+    /// `may_act` for other threads than the loop. Never null.
+    std::shared_ptr<const lease_guard> guard;
 };
 
 class group_listener {

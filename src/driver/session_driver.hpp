@@ -23,9 +23,10 @@ class session_view {
 public:
     virtual ~session_view() = default;
 
-    /// Nothing may be handed over, published, deleted or checkpointed at or after this moment. The past when
-    /// there is no session.
-    [[nodiscard]] virtual mono_time deadline() const = 0;
+    /// Nothing may be handed over, published, deleted or checkpointed under the session `of` at or after this
+    /// moment. The past once that session is over: its successor's deadline must not revive leases whose end
+    /// the loop has not been told yet.
+    [[nodiscard]] virtual mono_time deadline(const incarnation& of) const = 0;
 
     /// Tells the other workers soon (with a heartbeat at once) that shard rows have changed.
     virtual void note_change() = 0;
@@ -61,7 +62,7 @@ public:
     /// be deleted (the session then lapses).
     void stop(completion<void> done);
 
-    [[nodiscard]] mono_time deadline() const override;
+    [[nodiscard]] mono_time deadline(const incarnation& of) const override;
     void note_change() override;
     void loop_turned(mono_time now) override;
 

@@ -1,7 +1,7 @@
 /// What a driver needs from whatever it runs on: time, timers, randomness and a log.
 ///
 /// `runtime` implements it on an event loop, `sim` on a simulated clock. A driver and everything it owns live
-/// on one host and are only touched there; `post` alone may be called from any thread.
+/// on one host and are only touched there; `now` and `post` alone may be called from any thread.
 #pragma once
 
 #include <millrace/error.hpp>
@@ -26,7 +26,7 @@ public:
 
     virtual ~host() = default;
 
-    [[nodiscard]] virtual mono_time now() const = 0;
+    [[nodiscard]] virtual mono_time now() const = 0;  ///< Thread-safe.
     [[nodiscard]] virtual wall_time wall() const = 0;
     [[nodiscard]] virtual std::uint64_t random() = 0;
 
