@@ -1,0 +1,188 @@
+#include "application.hpp"
+
+#include "support/delivery_check.hpp"
+#include "support/process.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+namespace millrace::demo {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t orders_per_transaction = 5;
+constexpr std::size_t lines_per_transaction = 200;
+
+struct close_database {
+    void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
+};
+struct close_statement {
+    void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+};
+using database_handle = std::unique_ptr<sqlite3, close_database>;
+using statement_handle = std::unique_ptr<sqlite3_stmt, close_statement>;
+
+void check(sqlite3* db, int code) {
+    if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW) {
+        throw std::runtime_error(fmt::format("the application's database: {}", sqlite3_errmsg(db)));
+    }
+}
+
+void execute(sqlite3* db, const char* sql) {
+    check(db, sqlite3_exec(db, sql, nullptr, nullptr, nullptr));
+}
+
+statement_handle prepare(sqlite3* db, const char* sql) {
+    sqlite3_stmt* statement = nullptr;
+    check(db, sqlite3_prepare_v2(db, sql, -1, &statement, nullptr));
+    return statement_handle{statement};
+}
+
+void bind(sqlite3_stmt* statement, int index, const std::string& text) {
+    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+}
+
+void step(sqlite3* db, sqlite3_stmt* statement) {
+    check(db, sqlite3_step(statement));
+    check(db, sqlite3_reset(statement));
+}
+
+database_handle open(const std::filesystem::path& path) {
+    sqlite3* db = nullptr;
+    const int code = sqlite3_open(path.c_str(), &db);
+    database_handle handle{db};
+    check(db, code);
+    sqlite3_busy_timeout(db, 10'000);
+    execute(db, "PRAGMA synchronous = NORMAL");
+    return handle;
+}
+
+json::array number_header(std::uint64_t number) {
+    return {json::string(support::event_number_header), json::string(std::to_string(number))};
+}
+
+}  // namespace
+
+workload read_events(const std::filesystem::path& path) {
+    std::ifstream file{path};
+    if (!file)
+        throw std::runtime_error(
+            fmt::format("{}: cannot be read; give a file with one JSON event a line", path.string())
+        );
+    workload work;
+    work.topics.clear();
+    std::string line;
+    for (std::uint64_t number = 1; std::getline(file, line); ++number) {
+        if (line.empty()) continue;
+        boost::system::error_code bad;
+        auto event = json::parse(line, bad);
+        const auto* topic = !bad && event.is_object() ? event.get_object().if_contains("topic") : nullptr;
+        if (topic == nullptr || !topic->is_string()) {
+            throw std::runtime_error(fmt::format(
+                "{}: line {}: not an event; expected an object with \"topic\"", path.string(), number
+            ));
+        }
+        const std::string name{topic->get_string()};
+        if (std::ranges::find(work.topics, name) == work.topics.end()) work.topics.push_back(name);
+        auto& headers = event.get_object()["headers"];
+        if (!headers.is_array()) headers = json::array{};
+        headers.get_array().push_back(number_header(work.lines.size() + 1));
+        work.lines.push_back(json::serialize(event));
+    }
+    if (work.lines.empty()) throw std::runtime_error(fmt::format("{}: holds no event", path.string()));
+    return work;
+}
+
+application::application(std::string millrace, std::filesystem::path database, workload work)
+    : millrace_(std::move(millrace)), database_(std::move(database)), work_(std::move(work)) {
+    committed_at_.resize(work_.events() + 1);
+}
+
+void application::write() {
+    if (work_.lines.empty()) {
+        write_orders();
+    } else {
+        write_lines();
+    }
+}
+
+wall_clock::time_point application::committed_at(std::uint64_t number) const {
+    const std::lock_guard lock{mutex_};
+    return number < committed_at_.size() ? committed_at_[number] : wall_clock::time_point{};
+}
+
+void application::committed(std::uint64_t first, std::uint64_t last) {
+    const auto now = wall_clock::now();
+    const std::lock_guard lock{mutex_};
+    for (auto number = first; number <= last; ++number)
+        committed_at_[number] = now;
+    written_ = last;
+}
+
+void application::write_orders() {
+    const auto db = open(database_);
+    execute(
+        db.get(),
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT NOT NULL, cents INTEGER NOT NULL)"
+    );
+    const auto order = prepare(db.get(), "INSERT INTO orders (id, customer, cents) VALUES (?, ?, ?)");
+    const auto event =
+        prepare(db.get(), "INSERT INTO outbox (topic, key, value, headers) VALUES ('orders', ?, ?, ?)");
+
+    for (std::uint64_t next = 1; next <= work_.orders;) {
+        const auto last = std::min(next + orders_per_transaction - 1, work_.orders);
+        execute(db.get(), "BEGIN IMMEDIATE");
+        for (auto id = next; id <= last; ++id) {
+            const auto customer = fmt::format("customer-{}", id * 7919 % work_.customers);
+            const auto cents = static_cast<sqlite3_int64>(100 + id * 37 % 99'900);
+            sqlite3_bind_int64(order.get(), 1, static_cast<sqlite3_int64>(id));
+            bind(order.get(), 2, customer);
+            sqlite3_bind_int64(order.get(), 3, cents);
+            step(db.get(), order.get());
+
+            bind(event.get(), 1, customer);
+            bind(
+                event.get(),
+                2,
+                fmt::format(R"({{"order":{},"customer":"{}","cents":{}}})", id, customer, cents)
+            );
+            bind(event.get(), 3, json::serialize(json::array{number_header(id)}));
+            step(db.get(), event.get());
+        }
+        execute(db.get(), "COMMIT");
+        committed(next, last);
+        next = last + 1;
+        if (work_.pause.count() > 0) std::this_thread::sleep_for(work_.pause);
+    }
+}
+
+void application::write_lines() {
+    for (std::size_t next = 0; next < work_.lines.size();) {
+        const auto count = std::min(lines_per_transaction, work_.lines.size() - next);
+        std::string input;
+        for (std::size_t i = 0; i < count; ++i)
+            input += work_.lines[next + i] + "\n";
+        const auto put =
+            support::run({millrace_, "outbox", "put", "--outbox", "sqlite:" + database_.string()}, input);
+        if (put.status != 0) {
+            throw std::runtime_error(
+                fmt::format("outbox put refused the events after event {}: {}", next, put.errors)
+            );
+        }
+        committed(next + 1, next + count);
+        next += count;
+    }
+}
+
+}  // namespace millrace::demo
