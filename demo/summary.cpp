@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -53,20 +50,10 @@ double seconds(std::chrono::microseconds time) {
 }  // namespace
 
 follower::follower(std::filesystem::path deliveries, const application& writer)
-    : file_(std::move(deliveries)), writer_(writer) {}
+    : deliveries_(std::move(deliveries)), writer_(writer) {}
 
 void follower::read() {
-    std::ifstream file{file_, std::ios::binary};
-    if (!file.seekg(static_cast<std::streamoff>(offset_))) return;
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    offset_ += text.size();
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = text.find('\n', at);
-        rest_.append(text, at, end == std::string::npos ? std::string::npos : end - at);
-        if (end == std::string::npos) return;
-        line(std::exchange(rest_, {}));
-        at = end + 1;
-    }
+    deliveries_.read([this](const std::string& text) { line(text); });
 }
 
 void follower::line(const std::string& text) {

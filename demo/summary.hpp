@@ -4,6 +4,7 @@
 #include "application.hpp"
 #include "pipeline.hpp"
 #include "support/delivery_check.hpp"
+#include "support/line_follower.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -35,10 +36,8 @@ public:
 private:
     void line(const std::string& text);
 
-    std::filesystem::path file_;
+    support::line_follower deliveries_;
     const application& writer_;
-    std::uint64_t offset_{0};
-    std::string rest_;
     support::delivery_check check_;
     latencies times_;
 };

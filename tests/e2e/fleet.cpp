@@ -1,7 +1,5 @@
 #include "fleet.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -21,7 +19,7 @@ void must(const support::command_result& done) {
 
 }  // namespace
 
-fleet::fleet(fleet_options options) : options_(options) {
+fleet::fleet(fleet_options options) : options_(options), deliveries_(folder_.path() / "deliveries") {
     must(support::run({program, "outbox", "init", "--outbox", "sqlite:" + database().string()}));
     must(stream("create", {"--shards", "4"}));
 }
@@ -106,28 +104,13 @@ void fleet::start() {
 }
 
 void fleet::start_again(std::size_t index) {
-    auto& member = members_.at(index);
-    member.process = launch(member.what, member.name);
-    member.paused = false;
+    auto& again = members_.at(index);
+    again.process = launch(again.what, again.name);
 }
 
 void fleet::start_renamed(std::size_t index) {
     members_.at(index).name += "-" + std::to_string(++renamed_);
     start_again(index);
-}
-
-void fleet::follow() {
-    std::ifstream file{folder_.path() / "deliveries", std::ios::binary};
-    if (!file.seekg(static_cast<std::streamoff>(offset_))) return;
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    offset_ += text.size();
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = text.find('\n', at);
-        rest_.append(text, at, end == std::string::npos ? std::string::npos : end - at);
-        if (end == std::string::npos) return;
-        check_.delivered(std::exchange(rest_, {}));
-        at = end + 1;
-    }
 }
 
 }  // namespace millrace::e2e

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/delivery_check.hpp"
+#include "support/line_follower.hpp"
 #include "support/process.hpp"
 
 #include <chrono>
@@ -32,7 +33,6 @@ public:
         role what;
         std::string name;
         support::process process;
-        bool paused{false};
     };
 
     /// Creates the outbox and a stream `orders` of four shards.
@@ -54,7 +54,9 @@ public:
     [[nodiscard]] support::command_result group_status() const;
 
     /// Reads what was delivered since the last call.
-    void follow();
+    void follow() {
+        deliveries_.read([this](const std::string& line) { check_.delivered(line); });
+    }
     [[nodiscard]] support::delivery_check& check() noexcept { return check_; }
 
 private:
@@ -63,9 +65,8 @@ private:
     fleet_options options_;
     support::temporary_folder folder_;
     std::vector<member> members_;
-    std::uint64_t offset_{0};
     std::uint64_t renamed_{0};
-    std::string rest_;
+    support::line_follower deliveries_;
     support::delivery_check check_;
 };
 
