@@ -1,0 +1,179 @@
+#include "db_thread.hpp"
+
+#include "assert.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace millrace::sqlite {
+
+struct db_thread::impl {
+    using steady = std::chrono::steady_clock;
+
+    impl(host& h, opener o, db_thread_options given)
+        : home(h), open(std::move(o)), options(given), pause(given.watch_max) {}
+
+    void loop();
+    void run(task what);
+    void look();
+    [[nodiscard]] result<database*> connection();
+    void close();
+
+    host& home;
+    opener open;
+    db_thread_options options;
+
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::deque<task> tasks;                          // guarded
+    std::shared_ptr<std::function<void()>> changed;  // guarded; null: nobody watches
+    bool stopping{false};                            // guarded
+    database* interruptible{nullptr};                // guarded; null while there is no connection
+
+    std::optional<database> db;    // the thread's, as all below
+    std::int64_t seen_version{0};  // of the data, as of the last look
+    milliseconds pause;
+    steady::time_point next_look{};
+    bool drop_connection{false};
+
+    std::thread thread;
+};
+
+db_thread::db_thread(host& home, opener open, db_thread_options options)
+    : home_(home), impl_(std::make_unique<impl>(home, std::move(open), options)) {
+    MILLRACE_ASSERT(options.watch_min.count() >= 1 && options.watch_min <= options.watch_max);
+    impl_->thread = std::thread([this] { impl_->loop(); });
+}
+
+db_thread::~db_thread() {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        impl_->stopping = true;
+        impl_->changed = nullptr;
+        if (impl_->interruptible != nullptr) impl_->interruptible->interrupt();
+    }
+    impl_->wake.notify_one();
+    impl_->thread.join();
+}
+
+void db_thread::submit(task what) {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        if (impl_->tasks.size() < impl_->options.jobs_max) {
+            impl_->tasks.push_back(std::move(what));
+            what = nullptr;
+        }
+    }
+    if (what) {
+        what(fail(
+            errc::unavailable,
+            "too many database requests are waiting; the disk is slower than the work, try again later",
+            retry_advice::after_delay
+        ));
+        return;
+    }
+    impl_->wake.notify_one();
+}
+
+void db_thread::after(const error* failed) {
+    // A damaged file may be replaced in place by its backup, which an open connection would not notice.
+    if (failed != nullptr && failed->code == errc::corrupt) impl_->drop_connection = true;
+}
+
+void db_thread::watch(std::function<void()> changed) {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        impl_->changed = changed ? std::make_shared<std::function<void()>>(std::move(changed)) : nullptr;
+    }
+    impl_->wake.notify_one();
+}
+
+void db_thread::impl::loop() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+        const auto something = [this] { return stopping || !tasks.empty(); };
+        if (changed == nullptr || !db) {
+            wake.wait(lock, [&] { return something() || (changed != nullptr && db); });
+        } else {
+            wake.wait_until(lock, next_look, something);
+        }
+        if (!tasks.empty()) {
+            auto next = std::move(tasks.front());
+            tasks.pop_front();
+            const bool cancelled = stopping;
+            lock.unlock();
+            if (cancelled) {
+                next(fail(errc::cancelled, "the request was given up because the process stops"));
+            } else {
+                run(std::move(next));
+            }
+            next = nullptr;
+            lock.lock();
+        } else if (stopping) {
+            break;
+        }
+        if (!stopping && changed != nullptr && db && steady::now() >= next_look) {
+            lock.unlock();
+            look();
+            next_look = steady::now() + pause;
+            lock.lock();
+        }
+    }
+    interruptible = nullptr;
+    lock.unlock();
+    db.reset();
+}
+
+void db_thread::impl::run(task what) {
+    what(connection());
+    if (std::exchange(drop_connection, false)) close();
+}
+
+result<database*> db_thread::impl::connection() {
+    if (db && db->moved()) close();
+    if (!db) {
+        auto made = open();
+        if (!made) return tl::unexpected(std::move(made.error()));
+        auto version = made->integer("PRAGMA data_version");
+        if (!version) return tl::unexpected(std::move(version.error()));
+        db.emplace(std::move(*made));
+        seen_version = *version;
+        const std::lock_guard lock(mutex);
+        interruptible = &*db;
+        if (stopping) db->interrupt();
+    }
+    return &*db;
+}
+
+void db_thread::impl::close() {
+    {
+        const std::lock_guard lock(mutex);
+        interruptible = nullptr;
+    }
+    db.reset();
+}
+
+void db_thread::impl::look() {
+    const auto version = db->integer("PRAGMA data_version");
+    // An error here is met and reported by the next request.
+    if (!version || *version == seen_version) {
+        pause = std::min(pause * 2, options.watch_max);
+        return;
+    }
+    seen_version = *version;
+    pause = options.watch_min;
+    std::unique_lock lock(mutex);
+    if (changed == nullptr) return;
+    const std::weak_ptr<std::function<void()>> watcher = changed;
+    lock.unlock();
+    home.post([weak = watcher] {
+        if (const auto call = weak.lock()) (*call)();
+    });
+}
+
+}  // namespace millrace::sqlite

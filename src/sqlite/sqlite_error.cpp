@@ -1,0 +1,104 @@
+#include "sqlite_error.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+namespace millrace::sqlite {
+
+namespace {
+
+struct verdict {
+    errc code;
+    retry_advice retry;
+    std::string_view advice;
+};
+
+bool names_a_missing_object(std::string_view message) {
+    return message.starts_with("no such table") || message.starts_with("no such column");
+}
+
+verdict judge(int code, std::string_view message) {
+    switch (code & 0xff) {
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return {
+                errc::unavailable,
+                retry_advice::after_delay,
+                "another connection holds it locked; end or shorten that transaction"};
+        case SQLITE_INTERRUPT:
+            return {errc::cancelled, retry_advice::never, "this process is stopping"};
+        case SQLITE_FULL:
+            return {
+                errc::out_of_space,
+                retry_advice::after_delay,
+                "the disk, the quota or the size limit of the database is full; make room"};
+        case SQLITE_READONLY:
+            if (code == SQLITE_READONLY_DBMOVED) {
+                return {
+                    errc::unavailable,
+                    retry_advice::now,
+                    "the file was moved, replaced or deleted while it was open"};
+            }
+            return {
+                errc::permission_denied,
+                retry_advice::never,
+                "this process may not write it; check the mode and owner of the file and of its directory"};
+        case SQLITE_PERM:
+        case SQLITE_AUTH:
+            return {errc::permission_denied, retry_advice::never, "check the mode and owner of the file"};
+        case SQLITE_CANTOPEN:
+            return {
+                errc::permission_denied,
+                retry_advice::after_delay,
+                "the file, or the -wal and -shm files beside it, cannot be opened; check mode and owner of "
+                "the "
+                "file and of its directory"};
+        case SQLITE_NOTADB:
+            return {
+                errc::corrupt,
+                retry_advice::never,
+                "it is not a SQLite database, or it is encrypted; check the path"};
+        case SQLITE_CORRUPT:
+            return {errc::corrupt, retry_advice::never, "the file is damaged; restore it from a backup"};
+        case SQLITE_IOERR:
+            return {
+                errc::unavailable,
+                retry_advice::after_delay,
+                "the disk failed or the file system is gone; check the system log"};
+        case SQLITE_TOOBIG:
+            return {errc::invalid_argument, retry_advice::never, "a value is larger than SQLite's limit"};
+        case SQLITE_CONSTRAINT:
+            return {errc::conflict, retry_advice::never, "a rule of the table forbids it"};
+        case SQLITE_NOMEM:
+            return {errc::unavailable, retry_advice::after_delay, "there is not enough memory"};
+        case SQLITE_SCHEMA:
+            return {errc::unavailable, retry_advice::now, "the tables were changed meanwhile"};
+        case SQLITE_ERROR:
+            if (names_a_missing_object(message)) {
+                return {
+                    errc::not_found,
+                    retry_advice::never,
+                    "the database lacks what was asked for; check the path"};
+            }
+            break;
+        default:
+            break;
+    }
+    return {errc::internal, retry_advice::never, "please report this"};
+}
+
+}  // namespace
+
+error make_error(sqlite3* db, int code, std::string_view file, std::string_view doing) {
+    const std::string_view message = db != nullptr && (sqlite3_errcode(db) & 0xff) == (code & 0xff)
+                                         ? sqlite3_errmsg(db)
+                                         : sqlite3_errstr(code);
+    const auto found = judge(code, message);
+    return {
+        found.code,
+        found.retry,
+        false,
+        fmt::format("cannot {} in {}: {}; {}", doing, file, message, found.advice)};
+}
+
+}  // namespace millrace::sqlite
