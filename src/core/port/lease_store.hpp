@@ -9,6 +9,7 @@
 #include "port/host.hpp"
 
 #include <millrace/names.hpp>
+#include <millrace/options.hpp>
 #include <millrace/position.hpp>
 #include <millrace/time.hpp>
 
@@ -19,9 +20,6 @@
 #include <vector>
 
 namespace millrace {
-
-/// Where a group begins to read a shard that has no checkpoint.
-enum class start_policy : std::uint8_t { trim_horizon, latest, at_timestamp };
 
 /// One a group: what every worker must agree on, written once at the group's first start.
 struct group_row {

@@ -1,0 +1,91 @@
+/// Reads a stream as one worker of a group and gives the records to a handler, in order per key.
+///
+/// Each shard is processed by one worker at a time, from its checkpoint; shards move when workers come and
+/// go. `run` blocks; handlers run on threads of the consumer. A consumer runs once.
+#pragma once
+
+#include <millrace/error.hpp>
+#include <millrace/handler.hpp>
+#include <millrace/log.hpp>
+#include <millrace/names.hpp>
+#include <millrace/options.hpp>
+#include <millrace/time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace millrace {
+
+/// Totals since the start, and gauges.
+struct consumer_status {
+    std::size_t shards{0};  ///< Held now.
+    std::size_t index{0};   ///< Of this worker among the live ones; advisory.
+    std::size_t total{0};   ///< Live workers; 0 before the first listing.
+    std::uint64_t records_read{0};
+    std::uint64_t bytes_read{0};
+    std::uint64_t records_acknowledged{0};
+    std::uint64_t records_dead_lettered{0};
+    std::uint64_t handler_failures{0};
+    std::uint64_t gaps_reported{0};    ///< Records that the stream dropped before they were read.
+    std::uint64_t shards_stopped{0};   ///< By the failure policy.
+    std::uint64_t records_at_risk{0};  ///< Acknowledged and not yet in a checkpoint: repeated after a crash.
+    std::uint64_t bytes_in_memory{0};
+    bool idle{false};  ///< At the tip of every shard held.
+};
+
+struct consumer_settings {
+    std::string stream;  ///< `local:PATH/STREAM`
+    std::string group;   ///< Workers of the same name and state share the stream.
+    std::string state;   ///< `sqlite:PATH`: where leases and checkpoints are kept.
+
+    millrace::worker_id worker;  ///< Empty: made from host, process and a random number.
+    group_options sharing;       ///< With the start position and `all_shards`.
+    shard_options reading;       ///< With the failure policy.
+    std::string dead_letters;    ///< `sqlite:PATH` (an outbox) or `local:PATH/STREAM`; for that policy only.
+
+    nanoseconds lease{std::chrono::seconds{10}};  ///< A dead worker's shards move after this time.
+    std::size_t threads{0};                       ///< For handlers; 0: four, or as many as there are cores.
+
+    /// Return when for so long all shards held are at the tip and none is free, waiting for its parents, or
+    /// held by a worker that is gone. Zero: at the first such moment.
+    std::optional<nanoseconds> idle_exit;
+    bool stop_on_signals{false};  ///< SIGTERM and SIGINT stop it as the stop token does.
+
+    log_sink* log{nullptr};  ///< Null: nothing is logged. Must outlive the consumer.
+
+    /// Called on the consumer's loop about four times a second, so it must return at once.
+    std::function<void(const consumer_status&)> on_progress;
+};
+
+class consumer {
+public:
+    /// `handler` must outlive the consumer.
+    consumer(consumer_settings settings, record_handler& handler);
+    ~consumer();
+    consumer(const consumer&) = delete;
+    consumer& operator=(const consumer&) = delete;
+
+    /// Works until `stop` is requested (then waits for handlers within `sharing.drain_limit`, writes the
+    /// checkpoints and gives the shards back), until `idle_exit`, or until it cannot go on. It does not
+    /// return while a handler runs. Errors: settings (`invalid_config`, `invalid_argument`), what is missing
+    /// or unusable, and `worker_id_taken`.
+    [[nodiscard]] result<consumer_status> run(const std::stop_token& stop = {});
+
+    /// Asks `run` to drain and return `why` in place of a status: for a handler whose output is gone.
+    /// Thread-safe; without effect unless it runs.
+    void abort(error why);
+
+    /// At most a quarter of a second old. Thread-safe.
+    [[nodiscard]] consumer_status status() const;
+
+private:
+    struct impl;
+    std::unique_ptr<impl> impl_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,99 @@
+/// The settings of reading and handling shards, of a group, and of a relay.
+///
+/// Plain values with defaults that suit most uses. Durations are positive; `validate` names the field that is
+/// wrong, its value and the limit.
+#pragma once
+
+#include <millrace/error.hpp>
+#include <millrace/time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace millrace {
+
+using namespace std::chrono_literals;
+
+/// Where a group begins to read a shard that has no checkpoint.
+enum class start_policy : std::uint8_t { trim_horizon, latest, at_timestamp };
+
+/// The settings of a group.
+struct group_options {
+    /// How a shard without a checkpoint is begun. Only the group's first start decides; a later, different
+    /// value is ignored with a warning.
+    start_policy start{start_policy::trim_horizon};
+    std::optional<wall_time> start_at;  ///< For `at_timestamp`.
+
+    nanoseconds tick{300ms};                    ///< Between two listings of the workers; at most 500 ms.
+    nanoseconds shard_list_every{30s};          ///< Shard rows are listed at least so often.
+    nanoseconds discover_every{30s};            ///< The stream's shards are listed at least so often.
+    nanoseconds checkpoint_every{1s};           ///< The age of an acknowledgement that is not yet written.
+    std::uint64_t checkpoint_records{10'000};   ///< So many unwritten acknowledgements are written at once.
+    std::uint32_t checkpoints_per_second{200};  ///< Budget of this worker over all its shards.
+    nanoseconds drain_limit{10s};
+    nanoseconds tidy_after{std::chrono::hours{1}};  ///< Finished rows whose shard is unlisted for so long go.
+
+    /// One process, no session: takes every shard, is refused by live sessions and by a second process.
+    bool all_shards{false};
+
+    [[nodiscard]] result<void> validate() const;
+};
+
+/// What is done with a record that the handler fails on.
+enum class failure_policy : std::uint8_t { retry, stop, dead_letter };
+
+/// The settings of reading and handling shards.
+struct shard_options {
+    failure_policy on_failure{failure_policy::retry};
+    std::uint32_t dead_letter_after{3};  ///< Attempts before a record is given up; `dead_letter` only.
+    nanoseconds retry_min{100ms};  ///< First pause after a failure; doubles up to `retry_max`, with jitter.
+    nanoseconds retry_max{30s};
+
+    std::size_t batch_records{1'000};    ///< Handed to the handler at once, at most.
+    std::size_t read_records{10'000};    ///< Of one read.
+    std::size_t read_bytes{1 << 20};     ///< Of one read.
+    std::size_t memory_bytes{16 << 20};  ///< Of all records read and not yet acknowledged, over all shards.
+    std::size_t shard_unacknowledged{50'000};  ///< Records of one shard that wait for an acknowledgement.
+
+    nanoseconds read_interval{0ms};  ///< Shortest time between two reads of a shard that has more.
+    nanoseconds tip_interval{1s};    ///< Between two reads at the tip when the source signals no change.
+    nanoseconds backoff_min{100ms};  ///< After a throttled or failed read; doubles up to `backoff_max`.
+    nanoseconds backoff_max{10s};
+
+    [[nodiscard]] result<void> validate() const;
+};
+
+/// What is done with a row that the sink will never take.
+enum class poison_policy : std::uint8_t { park_row, park_key, stop };
+
+/// The settings of a relay.
+struct relay_options {
+    poison_policy on_poison{poison_policy::park_key};
+    std::uint32_t max_attempts{0};  ///< Verdicts that may mend, before the policy applies; 0: for ever.
+    nanoseconds retry_min{100ms};   ///< Doubles up to `retry_max`, with jitter.
+    nanoseconds retry_max{30s};
+
+    std::size_t fetch_rows{2'000};  ///< Of one read-ahead.
+    std::size_t fetch_bytes{1 << 20};
+    std::size_t window_rows{20'000};  ///< Read and not yet deleted.
+    std::size_t window_bytes{8 << 20};
+    std::size_t client_window_rows{
+        10'000};  ///< Handed to the sink and not yet acknowledged: what a zombie can still publish.
+    std::size_t client_window_bytes{4 << 20};
+    std::size_t delete_rows{1'000};    ///< Of one DELETE: how long writers can be made to wait.
+    nanoseconds delete_delay{20ms};    ///< An acknowledged row is deleted within this time.
+    std::size_t gaps_max{1'000};       ///< Above, neighbouring gaps are merged and re-scanned as a range.
+    std::size_t probes_in_flight{16};  ///< Suspect rows that are sent alone at a time.
+
+    nanoseconds poll_min{1ms};   ///< While rows arrive.
+    nanoseconds poll_max{50ms};  ///< While idle, when the source signals no change.
+    nanoseconds gap_probe_every{100ms};
+    nanoseconds sweep_every{60s};  ///< A slow re-read from the head, for ids that no proof can cover.
+    double sweep_share{0.1};       ///< Largest share of time that a sweep may take.
+    nanoseconds drain_limit{5s};
+
+    [[nodiscard]] result<void> validate() const;
+};
+
+}  // namespace millrace
