@@ -60,7 +60,8 @@ public:
     void reserve(std::size_t records) { records_.reserve(records); }
 
 private:
-    static constexpr std::size_t block_bytes = 64 * 1024;
+    static constexpr std::size_t block_bytes_min = 1024;  ///< Blocks grow: a batch of one record stays small.
+    static constexpr std::size_t block_bytes_max = 64 * 1024;
 
     shard_id shard_;
     std::vector<record> records_;

@@ -77,16 +77,18 @@ private:
 
 /// One round: read-ahead first, then the gaps, in the same or a later snapshot.
 struct fetch_request {
-    row_id after;                ///< Read-ahead begins above this id.
-    std::size_t rows_max{1000};  ///< Of the read-ahead; 0 reads only the gaps.
-    std::size_t bytes_max{1 << 20};
-    std::vector<id_range> gaps;  ///< Ids that were skipped; rows that appeared there are returned, too.
+    row_id after;                    ///< Read-ahead begins above this id.
+    std::size_t rows_max{1000};      ///< Of the read-ahead; 0 reads only the gaps.
+    std::size_t bytes_max{1 << 20};  ///< At least one row is returned.
+    std::vector<id_range> gaps;  ///< Ids that were skipped, ascending; rows that appeared there are returned.
+    std::size_t gap_bytes_max{1 << 20};  ///< Of the rows in gaps, lowest first; at least one is returned.
 };
 
 struct fetch_reply {
     std::shared_ptr<const row_batch> ahead;
     std::shared_ptr<const row_batch> filled;  ///< Rows found in the gaps, by id.
     bool more{false};                         ///< The read-ahead stopped at a limit.
+    bool gaps_more{false};  ///< The gaps above the last filled row were not looked at: `ahead` is void.
 
     /// Transactions that could still fill a gap, by an id that is stable while they last. Taken in a
     /// statement of its own that began after the read-ahead. A source whose snapshot shows every lower id
