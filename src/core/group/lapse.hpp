@@ -1,0 +1,50 @@
+/// Decides when the session of another worker is over, by watching its counter on this machine's own clock.
+///
+/// A counter has stood still from the reply that first showed it to the sending of the latest request that
+/// still showed it; beyond the lease time in that row the session has lapsed. A process of this very machine
+/// that is gone needs no waiting. Whoever acts on it first ends the session (delete-if that counter); only
+/// then may its shards be taken. Lives on one thread.
+#pragma once
+
+#include "port/lease_store.hpp"
+
+#include <millrace/names.hpp>
+#include <millrace/time.hpp>
+
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace millrace {
+
+class lapse_observer {
+public:
+    using process_gone = std::function<bool(const process_identity&)>;
+
+    /// `gone` is only asked about processes of the same boot and PID namespace as `self`.
+    lapse_observer(process_identity self, process_gone gone)
+        : self_(std::move(self)), gone_(std::move(gone)) {}
+
+    /// Takes in a listing; returns the rows whose sessions are to be ended, as listed.
+    [[nodiscard]] std::vector<worker_row> observe(
+        mono_time sent, mono_time replied, const std::vector<worker_row>& rows
+    );
+
+    /// Whether a session counted as over in the latest listing.
+    [[nodiscard]] bool lapsed(const incarnation& session) const;
+
+private:
+    struct sighting {
+        version counter;
+        mono_time first_shown;
+        bool over{false};
+    };
+
+    [[nodiscard]] bool gone_here(const worker_row& row) const;
+
+    process_identity self_;
+    process_gone gone_;
+    std::map<incarnation, sighting> seen_;
+};
+
+}  // namespace millrace
