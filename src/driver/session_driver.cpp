@@ -2,6 +2,9 @@
 
 #include "overload.hpp"
 
+#include <atomic>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -41,7 +44,9 @@ struct session_driver::impl {
     std::vector<completion<void>> stop_done;
 
     // Shared with the loop and the handler threads.
-    std::atomic<std::int64_t> deadline{mono_time::min().time_since_epoch().count()};
+    mutable std::mutex mutex;
+    incarnation session;                   // guarded by `mutex`
+    mono_time deadline{mono_time::min()};  // guarded by `mutex`
     std::atomic<std::int64_t> turned{mono_time::min().time_since_epoch().count()};
     std::atomic<bool> wants_turn{false};
     std::atomic<bool> change_posted{false};
@@ -51,8 +56,11 @@ void session_driver::impl::step(const session_machine::event& what) {
     machine.loop_turned(mono_time{nanoseconds{turned.load()}});
     const auto actions = machine.step(keeper.now(), what);
     // The deadline first: whoever hears of the end must already be refused.
-    const auto until = machine.deadline().value_or(mono_time::min());
-    deadline.store(until.time_since_epoch().count());
+    {
+        const std::scoped_lock lock(mutex);
+        session = machine.session();
+        deadline = machine.deadline().value_or(mono_time::min());
+    }
     for (const auto& action : actions)
         carry_out(action);
     wants_turn.store(machine.waits_for_loop(keeper.now()));
@@ -164,8 +172,9 @@ void session_driver::stop(completion<void> done) {
     impl_->step(session_machine::end{});
 }
 
-mono_time session_driver::deadline() const {
-    return mono_time{nanoseconds{impl_->deadline.load()}};
+mono_time session_driver::deadline(const incarnation& of) const {
+    const std::scoped_lock lock(impl_->mutex);
+    return of == impl_->session ? impl_->deadline : mono_time::min();
 }
 
 void session_driver::note_change() {

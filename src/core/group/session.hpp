@@ -107,6 +107,9 @@ public:
     /// Nothing may be done under the session at or after this moment; empty without a session.
     [[nodiscard]] std::optional<mono_time> deadline() const { return deadline_; }
 
+    /// The latest session, also while it is being registered or is over.
+    [[nodiscard]] const incarnation& session() const { return session_; }
+
     /// When `step` wants a `timer` at the latest; empty while only a reply can move it.
     [[nodiscard]] std::optional<mono_time> wake(mono_time now) const;
 
