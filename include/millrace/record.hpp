@@ -59,6 +59,9 @@ public:
 
     void reserve(std::size_t records) { records_.reserve(records); }
 
+    /// Keeps another batch alive, so that its records may be added here without copying their bytes.
+    void share(std::shared_ptr<const record_batch> other) { shared_.push_back(std::move(other)); }
+
 private:
     static constexpr std::size_t block_bytes_min = 1024;  ///< Blocks grow: a batch of one record stays small.
     static constexpr std::size_t block_bytes_max = 64 * 1024;
@@ -70,6 +73,7 @@ private:
     std::size_t block_left_{0};
     std::size_t bytes_{0};
     std::deque<std::vector<record_header>> headers_;
+    std::vector<std::shared_ptr<const record_batch>> shared_;
 };
 
 }  // namespace millrace

@@ -20,7 +20,7 @@ public:
         const auto ceiling = failures_ < 62 && min_ <= max_ / (std::int64_t{1} << failures_)
                                  ? min_ * (std::int64_t{1} << failures_)
                                  : max_;
-        failures_ = std::min(failures_ + 1, 62U);
+        failures_ = std::max(failures_, failures_ + 1);  // stays at the largest value
         return nanoseconds{
             1 + static_cast<std::int64_t>(random % static_cast<std::uint64_t>(ceiling.count()))};
     }
