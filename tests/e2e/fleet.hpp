@@ -38,11 +38,19 @@ public:
     /// Creates the outbox and a stream `orders` of four shards.
     explicit fleet(fleet_options options);
 
+    /// Other options for what is started from now on.
+    void use(const fleet_options& options) { options_ = options; }
+
     void start();
     void start_again(std::size_t index);
 
     /// A new worker id (relays have none), as after a move to another machine.
     void start_renamed(std::size_t index);
+
+    /// One more worker under this id, not a member.
+    [[nodiscard]] support::process another(const std::string& worker) const {
+        return launch(role::worker, worker);
+    }
 
     [[nodiscard]] std::vector<member>& members() noexcept { return members_; }
     [[nodiscard]] const fleet_options& options() const noexcept { return options_; }
