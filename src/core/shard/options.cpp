@@ -1,0 +1,72 @@
+#include "shard/options.hpp"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace millrace {
+
+namespace {
+
+[[nodiscard]] double seconds(nanoseconds span) {
+    return std::chrono::duration<double>(span).count();
+}
+
+[[nodiscard]] result<void> check_pair(
+    const char* low_name, nanoseconds low, const char* high_name, nanoseconds high
+) {
+    if (low <= nanoseconds::zero())
+        return fail(
+            errc::invalid_config, fmt::format("{} is {} s; it must be above 0", low_name, seconds(low))
+        );
+    if (high < low)
+        return fail(
+            errc::invalid_config,
+            fmt::format(
+                "{} is {} s, below {}, which is {} s; make it at least as long",
+                high_name,
+                seconds(high),
+                low_name,
+                seconds(low)
+            )
+        );
+    return {};
+}
+
+}  // namespace
+
+result<void> shard_options::validate() const {
+    const std::pair<const char*, std::size_t> counts[] = {
+        {"dead_letter_after", dead_letter_after},
+        {"batch_records", batch_records},
+        {"read_records", read_records},
+        {"read_bytes", read_bytes},
+        {"memory_bytes", memory_bytes},
+        {"shard_unacknowledged", shard_unacknowledged},
+    };
+    for (const auto& [name, value] : counts)
+        if (value == 0)
+            return fail(errc::invalid_config, fmt::format("{} is 0; it must be at least 1", name));
+    if (read_bytes > memory_bytes)
+        return fail(
+            errc::invalid_config,
+            fmt::format(
+                "read_bytes is {}, above memory_bytes, which is {}; a read must fit the memory",
+                read_bytes,
+                memory_bytes
+            )
+        );
+    if (auto checked = check_pair("retry_min", retry_min, "retry_max", retry_max); !checked) return checked;
+    if (auto checked = check_pair("backoff_min", backoff_min, "backoff_max", backoff_max); !checked)
+        return checked;
+    if (read_interval < nanoseconds::zero())
+        return fail(
+            errc::invalid_config,
+            fmt::format("read_interval is {} s; it must not be below 0", seconds(read_interval))
+        );
+    if (auto checked = check_pair("tip_interval", tip_interval, "tip_interval", tip_interval); !checked)
+        return checked;
+    return check_pair("drain_limit", drain_limit, "drain_limit", drain_limit);
+}
+
+}  // namespace millrace

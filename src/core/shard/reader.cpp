@@ -1,0 +1,113 @@
+#include "shard/reader.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace millrace {
+
+shard_reader::shard_reader(const shard_options& options, start_position start, wall_time pin)
+    : read_interval_(options.read_interval),
+      tip_interval_(options.tip_interval),
+      backoff_(options.backoff_min, options.backoff_max),
+      start_(std::move(start)),
+      pin_(pin) {}
+
+start_position shard_reader::reopen_at() const {
+    if (last_read_) return from::after{*last_read_};
+    return start_;
+}
+
+shard_reader::action shard_reader::request() {
+    state_ = state::requesting;
+    if (cursor_) return read{*cursor_};
+    const auto at = reopen_at();
+    // The next cursor must not be a fresh LATEST: it would lie behind what came in since this one.
+    if (std::holds_alternative<from::latest>(start_)) start_ = from::timestamp{pin_};
+    return open{at};
+}
+
+shard_reader::action shard_reader::pause_until(mono_time when) {
+    state_ = state::pausing;
+    until_ = when;
+    return wait{when};
+}
+
+shard_reader::outcome shard_reader::on(mono_time now, const records& what) {
+    backoff_.reset();
+    if (what.last) last_read_ = what.last;
+    cursor_ = what.next;
+    if (!what.next) {
+        state_ = state::ended;
+        at_tip_ = true;
+        return {end{}};
+    }
+    at_tip_ = what.behind == milliseconds::zero();
+    next_read_ = what.sent + read_interval_;
+    if (at_tip_ && !std::exchange(changed_, false)) {
+        state_ = state::calm;
+        until_ = std::max(now, what.sent + std::max(tip_interval_, read_interval_));
+        return {wait{until_}};
+    }
+    if (next_read_ <= now) return {request()};
+    return {pause_until(next_read_)};
+}
+
+shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, const error& why) {
+    const bool first = backoff_.failures() == 0;
+    at_tip_ = false;
+    const auto pause = backoff_.next(random);
+    switch (why.code) {
+        case errc::not_found:
+            state_ = state::ended;
+            at_tip_ = true;
+            return {end{}, notice::shard_gone};
+        case errc::expired_cursor:
+            cursor_.reset();
+            // Twice in a row without a read between: not a matter of age, so no tight loop.
+            if (first) return {request()};
+            return {pause_until(now + pause)};
+        case errc::position_trimmed: {
+            cursor_.reset();
+            last_read_.reset();
+            start_ = from::trim_horizon{};
+            const auto say = std::exchange(gap_said_, true) ? notice::none : notice::gap;
+            if (first) return {request(), say};
+            return {pause_until(now + pause), say};
+        }
+        case errc::throttled:
+        case errc::unavailable:
+            return {pause_until(now + pause)};
+        default:
+            return {
+                pause_until(now + pause),
+                std::has_single_bit(backoff_.failures()) ? notice::failing : notice::none};
+    }
+}
+
+shard_reader::action shard_reader::on_changed(mono_time now) {
+    if (state_ == state::calm) {
+        if (next_read_ <= now) return request();
+        return pause_until(next_read_);
+    }
+    if (state_ == state::requesting) changed_ = true;
+    return state_ == state::pausing ? action{wait{until_}} : action{await{}};
+}
+
+shard_reader::outcome shard_reader::step(mono_time now, std::uint64_t random, const event& what) {
+    if (state_ == state::ended) return {end{}};
+    if (std::holds_alternative<changed>(what)) return {on_changed(now)};
+    if (const auto* got = std::get_if<opened>(&what)) {
+        cursor_ = got->cursor;
+        return {request()};
+    }
+    if (const auto* got = std::get_if<records>(&what)) return on(now, *got);
+    if (const auto* got = std::get_if<failed>(&what)) return on(now, random, got->why);
+    if (std::holds_alternative<woken>(what)) {
+        if (state_ == state::requesting || state_ == state::idle) return {await{}};
+        if (now < until_) return {wait{until_}};
+    }
+    return {request()};
+}
+
+}  // namespace millrace
