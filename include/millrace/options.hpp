@@ -61,6 +61,9 @@ struct shard_options {
     nanoseconds backoff_min{100ms};  ///< After a throttled or failed read; doubles up to `backoff_max`.
     nanoseconds backoff_max{10s};
 
+    /// How long a shard that is to be given back waits for the handler and its acknowledgements.
+    nanoseconds drain_limit{10s};
+
     [[nodiscard]] result<void> validate() const;
 };
 
