@@ -6,10 +6,13 @@ namespace millrace::sim {
 
 namespace {
 
-// The world begins at a fixed date, so that wall times in traces are readable and replay exactly.
 constexpr auto world_epoch = wall_time{milliseconds{1'767'225'600'000}};  // 2026-01-01T00:00:00Z
 
 }  // namespace
+
+wall_time wall_at(world_time t) {
+    return world_epoch + std::chrono::floor<milliseconds>(t);
+}
 
 scheduler::ticket scheduler::at(world_time when, std::function<void()> what) {
     const ticket key{std::max(when, now_), sequence_++};
@@ -62,7 +65,7 @@ mono_time sim_host::now() const {
 
 wall_time sim_host::wall() const {
     const auto local = to_local(world_.now()) - clock_.offset + clock_.wall_offset;
-    return world_epoch + std::chrono::floor<milliseconds>(local);
+    return wall_at(local);
 }
 
 host::timer sim_host::enqueue(world_time when, std::function<void()> what) {

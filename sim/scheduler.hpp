@@ -19,6 +19,10 @@ namespace millrace::sim {
 /// True time of the world, since its start.
 using world_time = nanoseconds;
 
+/// What a perfect wall clock shows. The world begins at a fixed date, so that traces are readable and replay
+/// exactly.
+[[nodiscard]] wall_time wall_at(world_time t);
+
 /// Runs callbacks in order of time, then of insertion; nothing else makes progress in a simulated run.
 class scheduler {
 public:

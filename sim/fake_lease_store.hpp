@@ -1,0 +1,57 @@
+/// An in-memory lease store that behaves as badly as the port allows.
+///
+/// The rows live in a `lease_table` of the world; each host has a `fake_lease_store` of its own over it.
+#pragma once
+
+#include "link.hpp"
+#include "port/lease_store.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace millrace::sim {
+
+/// The rows, and the only place where a condition is checked.
+class lease_table {
+public:
+    /// Sees every accepted change; null stands for an absent row.
+    using observer = std::function<void(const lease_row* before, const lease_row* after)>;
+
+    result<void> write(const lease_row& row, std::optional<version> expected);
+    result<void> remove(const lease_key& key, version expected);
+
+    /// Writes whatever stands there: for tests that set a scene.
+    void put(const lease_row& row) { rows_[key_of(row)] = row; }
+
+    [[nodiscard]] const lease_row* find(const lease_key& key) const;
+    [[nodiscard]] const std::map<lease_key, lease_row>& rows() const noexcept { return rows_; }
+    void observe(observer what) { observer_ = std::move(what); }
+
+private:
+    std::map<lease_key, lease_row> rows_;
+    observer observer_;
+};
+
+class fake_lease_store final : public lease_store {
+public:
+    fake_lease_store(lease_table& table, scheduler& world, host& client, rng& random, const faults& plan)
+        : table_(table), link_(world, client, random, plan, "the lease store") {}
+
+    void list_workers(completion<std::vector<worker_row>> done) override;
+    void list_shards(completion<std::vector<shard_row>> done) override;
+    void read(lease_key key, completion<std::optional<lease_row>> done) override;
+    void write(lease_row row, std::optional<version> expected, completion<void> done) override;
+    void remove(lease_key key, version expected, completion<void> done) override;
+
+    /// Requests by name: `list_workers`, `list_shards`, `read`, `write`, `remove`.
+    void force(std::string_view request, fate what) { link_.force(request, what); }
+
+private:
+    lease_table& table_;
+    link link_;
+};
+
+}  // namespace millrace::sim
