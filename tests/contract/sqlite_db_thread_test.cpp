@@ -149,10 +149,8 @@ TEST_F(SqliteDbThread, RefusesWorkAboveItsBound) {
     };
     const auto collect = [&](result<void> r) { outcomes.push_back(std::move(r)); };
     thread->run<void>(job, collect);
-    ASSERT_TRUE(home.run_until([&] {
+    while (!blocked)
         home.run_for(1ms);
-        return blocked.load();
-    }));
     for (int i = 0; i < 3; ++i)
         thread->run<void>(job, collect);
     ASSERT_TRUE(home.run_until([&] { return outcomes.size() == 1; }));

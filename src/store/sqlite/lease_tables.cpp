@@ -1,0 +1,455 @@
+#include "lease_tables.hpp"
+
+#include "sqlite_lease_store.hpp"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+namespace millrace::lease_tables {
+
+namespace {
+
+using sqlite::database;
+using sqlite::statement;
+
+constexpr const char* layout = R"(
+CREATE TABLE IF NOT EXISTS millrace_meta (
+    name  TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO millrace_meta (name, value) VALUES ('lease_schema', 1);
+
+CREATE TABLE IF NOT EXISTS millrace_group (
+    group_name      TEXT PRIMARY KEY,
+    format          INTEGER NOT NULL,
+    version         INTEGER NOT NULL,
+    write_id        INTEGER NOT NULL,
+    stream_identity TEXT NOT NULL,
+    start           TEXT NOT NULL,
+    start_at        INTEGER,
+    epoch_floor     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS millrace_worker (
+    group_name    TEXT NOT NULL,
+    incarnation   TEXT NOT NULL,
+    worker        TEXT NOT NULL,
+    counter       INTEGER NOT NULL,
+    write_id      INTEGER NOT NULL,
+    lease_ns      INTEGER NOT NULL,
+    changes       INTEGER NOT NULL,
+    host          TEXT NOT NULL,
+    boot_id       TEXT NOT NULL,
+    pid_namespace TEXT NOT NULL,
+    pid           INTEGER NOT NULL,
+    start_time    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL,
+    PRIMARY KEY (group_name, incarnation)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS millrace_shard (
+    group_name   TEXT NOT NULL,
+    shard        TEXT NOT NULL,
+    parents      TEXT NOT NULL,
+    owner        TEXT NOT NULL,
+    epoch        INTEGER NOT NULL,
+    version      INTEGER NOT NULL,
+    write_id     INTEGER NOT NULL,
+    sequence     TEXT,
+    sub_sequence INTEGER,
+    arrival      INTEGER,
+    finished_at  INTEGER,
+    updated_at   INTEGER NOT NULL,
+    PRIMARY KEY (group_name, shard)
+) WITHOUT ROWID;
+)";
+
+constexpr std::array<std::string_view, 3> start_names{"trim_horizon", "latest", "at_timestamp"};
+
+std::int64_t millis(wall_time t) {
+    return t.time_since_epoch().count();
+}
+
+std::optional<std::int64_t> millis(const std::optional<wall_time>& t) {
+    if (!t) return std::nullopt;
+    return millis(*t);
+}
+
+wall_time wall(std::int64_t millis) {
+    return wall_time{milliseconds{millis}};
+}
+
+std::uint64_t unsigned_at(const statement& row, int column) {
+    return static_cast<std::uint64_t>(row.integer(column));
+}
+
+tl::unexpected<error> unreadable(const database& db, std::string_view what) {
+    return fail(
+        errc::corrupt,
+        fmt::format(
+            "cannot read the leases in {}: {} is not what Millrace writes; restore the file, or reset the "
+            "group",
+            db.name(),
+            what
+        )
+    );
+}
+
+std::string parents_to_json(const std::vector<shard_id>& parents) {
+    boost::json::array names;
+    for (const auto& parent : parents)
+        names.emplace_back(parent.value());
+    return boost::json::serialize(names);
+}
+
+std::optional<std::vector<shard_id>> parents_from_json(std::string_view json) {
+    std::vector<shard_id> parents;
+    if (json == "[]") return parents;
+    boost::json::error_code broken;
+    boost::json::parse_options options;
+    options.allow_invalid_utf8 = true;
+    const auto parsed = boost::json::parse(json, broken, {}, options);
+    if (broken || !parsed.is_array()) return std::nullopt;
+    for (const auto& name : parsed.get_array()) {
+        if (!name.is_string()) return std::nullopt;
+        parents.emplace_back(std::string(name.get_string()));
+    }
+    return parents;
+}
+
+constexpr std::string_view worker_columns =
+    "worker, incarnation, counter, write_id, lease_ns, changes, host, boot_id, pid_namespace, pid, "
+    "start_time, "
+    "updated_at";
+constexpr std::string_view shard_columns =
+    "shard, parents, owner, epoch, version, write_id, sequence, sub_sequence, arrival, finished_at, "
+    "updated_at";
+constexpr std::string_view group_columns =
+    "format, version, write_id, stream_identity, start, start_at, epoch_floor";
+
+worker_row worker_at(const statement& row) {
+    worker_row w;
+    w.worker = worker_id{row.text(0)};
+    w.incarnation = incarnation{row.text(1)};
+    w.counter = version{unsigned_at(row, 2)};
+    w.write_id = write_id{unsigned_at(row, 3)};
+    w.lease = nanoseconds{row.integer(4)};
+    w.changes = unsigned_at(row, 5);
+    w.process = {row.text(6), row.text(7), row.text(8), row.integer(9), unsigned_at(row, 10)};
+    w.updated_at = wall(row.integer(11));
+    return w;
+}
+
+result<shard_row> shard_at(const database& db, const statement& row) {
+    shard_row s;
+    s.shard = shard_id{row.text(0)};
+    auto parents = parents_from_json(row.bytes(1));
+    if (!parents) return unreadable(db, fmt::format("the list of parents of shard \"{}\"", s.shard.value()));
+    s.parents = std::move(*parents);
+    s.owner = incarnation{row.text(2)};
+    s.epoch = epoch{unsigned_at(row, 3)};
+    s.version = version{unsigned_at(row, 4)};
+    s.write_id = write_id{unsigned_at(row, 5)};
+    if (!row.is_null(6)) {
+        const auto sequence = sequence_number::parse(row.bytes(6));
+        if (!sequence) return unreadable(db, fmt::format("the checkpoint of shard \"{}\"", s.shard.value()));
+        s.checkpoint = checkpoint{{*sequence, unsigned_at(row, 7)}, wall(row.integer(8))};
+    }
+    s.finished_at = row.maybe_integer(9).has_value() ? std::optional(wall(row.integer(9))) : std::nullopt;
+    s.updated_at = wall(row.integer(10));
+    return s;
+}
+
+result<group_row> group_at(const database& db, const statement& row) {
+    group_row g;
+    g.format = static_cast<std::uint32_t>(row.integer(0));
+    g.version = version{unsigned_at(row, 1)};
+    g.write_id = write_id{unsigned_at(row, 2)};
+    g.stream_identity = row.text(3);
+    const auto known = std::find(start_names.begin(), start_names.end(), row.bytes(4));
+    if (known == start_names.end()) return unreadable(db, "the start policy of the group");
+    g.start = static_cast<start_policy>(known - start_names.begin());
+    if (!row.is_null(5)) g.start_at = wall(row.integer(5));
+    g.epoch_floor = epoch{unsigned_at(row, 6)};
+    return g;
+}
+
+/// Steps through all rows of a prepared, bound statement.
+template <class Row, class Convert>
+result<std::vector<Row>> collect(result<statement> found, Convert convert) {
+    if (!found) return tl::unexpected(std::move(found.error()));
+    std::vector<Row> rows;
+    for (;;) {
+        auto more = found->step();
+        if (!more) return tl::unexpected(std::move(more.error()));
+        if (!*more) return rows;
+        result<Row> row = convert(*found);
+        if (!row) return tl::unexpected(std::move(row.error()));
+        rows.push_back(std::move(*row));
+    }
+}
+
+template <class... Ts>
+result<statement> prepare(database& db, const std::string& sql, const Ts&... values) {
+    auto found = db.prepare(sql);
+    if (found) found->with(values...);
+    return found;
+}
+
+/// A conditional statement has changed one row, or its condition did not hold.
+result<void> one_changed(database& db, result<void> done) {
+    if (!done || db.changes() == 1) return done;
+    return fail(errc::conflict, "the row is not as the writer believed; read it again and decide anew");
+}
+
+struct insert_row {
+    database& db;
+    const std::string& group;
+
+    result<void> operator()(const group_row& g) const {
+        return db.run(
+            "INSERT INTO millrace_group (group_name, format, version, write_id, stream_identity, start, "
+            "start_at, epoch_floor) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            group,
+            g.format,
+            g.version.value(),
+            g.write_id.value(),
+            g.stream_identity,
+            start_names[static_cast<std::size_t>(g.start)],
+            millis(g.start_at),
+            g.epoch_floor.value()
+        );
+    }
+    result<void> operator()(const worker_row& w) const {
+        return db.run(
+            "INSERT INTO millrace_worker (group_name, worker, incarnation, counter, write_id, lease_ns, "
+            "changes, "
+            "host, boot_id, pid_namespace, pid, start_time, updated_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            group,
+            w.worker.value(),
+            w.incarnation.value(),
+            w.counter.value(),
+            w.write_id.value(),
+            w.lease.count(),
+            w.changes,
+            w.process.host,
+            w.process.boot_id,
+            w.process.pid_namespace,
+            w.process.pid,
+            w.process.start_time,
+            millis(w.updated_at)
+        );
+    }
+    result<void> operator()(const shard_row& s) const {
+        const auto at = columns_of(s);
+        return db.run(
+            "INSERT INTO millrace_shard (group_name, shard, parents, owner, epoch, version, write_id, "
+            "sequence, "
+            "sub_sequence, arrival, finished_at, updated_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            group,
+            s.shard.value(),
+            parents_to_json(s.parents),
+            s.owner.value(),
+            s.epoch.value(),
+            s.version.value(),
+            s.write_id.value(),
+            at.sequence,
+            at.sub_sequence,
+            at.arrival,
+            millis(s.finished_at),
+            millis(s.updated_at)
+        );
+    }
+
+    struct checkpoint_columns {
+        std::optional<std::string> sequence;
+        std::optional<std::uint64_t> sub_sequence;
+        std::optional<std::int64_t> arrival;
+    };
+    static checkpoint_columns columns_of(const shard_row& s) {
+        if (!s.checkpoint) return {};
+        const auto& at = s.checkpoint->position;
+        return {at.sequence.to_string(), at.sub_sequence, millis(s.checkpoint->arrival)};
+    }
+};
+
+struct update_row {
+    database& db;
+    const std::string& group;
+    version expected;
+
+    result<void> operator()(const group_row& g) const {
+        return db.run(
+            "UPDATE millrace_group SET format = ?, version = ?, write_id = ?, stream_identity = ?, start = "
+            "?, "
+            "start_at = ?, epoch_floor = ? WHERE group_name = ? AND version = ?",
+            g.format,
+            g.version.value(),
+            g.write_id.value(),
+            g.stream_identity,
+            start_names[static_cast<std::size_t>(g.start)],
+            millis(g.start_at),
+            g.epoch_floor.value(),
+            group,
+            expected.value()
+        );
+    }
+    result<void> operator()(const worker_row& w) const {
+        return db.run(
+            "UPDATE millrace_worker SET worker = ?, counter = ?, write_id = ?, lease_ns = ?, changes = ?, "
+            "host = ?, boot_id = ?, pid_namespace = ?, pid = ?, start_time = ?, updated_at = ? "
+            "WHERE group_name = ? AND incarnation = ? AND counter = ?",
+            w.worker.value(),
+            w.counter.value(),
+            w.write_id.value(),
+            w.lease.count(),
+            w.changes,
+            w.process.host,
+            w.process.boot_id,
+            w.process.pid_namespace,
+            w.process.pid,
+            w.process.start_time,
+            millis(w.updated_at),
+            group,
+            w.incarnation.value(),
+            expected.value()
+        );
+    }
+    result<void> operator()(const shard_row& s) const {
+        const auto at = insert_row::columns_of(s);
+        return db.run(
+            "UPDATE millrace_shard SET parents = ?, owner = ?, epoch = ?, version = ?, write_id = ?, "
+            "sequence = ?, sub_sequence = ?, arrival = ?, finished_at = ?, updated_at = ? "
+            "WHERE group_name = ? AND shard = ? AND version = ?",
+            parents_to_json(s.parents),
+            s.owner.value(),
+            s.epoch.value(),
+            s.version.value(),
+            s.write_id.value(),
+            at.sequence,
+            at.sub_sequence,
+            at.arrival,
+            millis(s.finished_at),
+            millis(s.updated_at),
+            group,
+            s.shard.value(),
+            expected.value()
+        );
+    }
+};
+
+result<std::int64_t> schema_of(database& db) {
+    auto known = db.integer("SELECT value FROM millrace_meta WHERE name = 'lease_schema'");
+    if (!known && known.error().code == errc::not_found) return 0;  // no table yet
+    return known;
+}
+
+}  // namespace
+
+result<void> ensure(database& db) {
+    auto found = schema_of(db);
+    if (!found) return tl::unexpected(std::move(found.error()));
+    constexpr auto known = sqlite_lease_store::schema_known;
+    if (*found > known) {
+        return fail(
+            errc::wrong_version,
+            fmt::format(
+                "the lease tables in {} have version {}, and this program knows versions up to {}; use the "
+                "newer "
+                "program, or another file",
+                db.name(),
+                *found,
+                known
+            )
+        );
+    }
+    if (*found == known) return {};
+    auto writing = db.begin(sqlite::transaction_kind::immediate);
+    if (!writing) return tl::unexpected(std::move(writing.error()));
+    if (auto made = db.execute(layout); !made) return made;
+    return writing->commit();
+}
+
+result<std::vector<worker_row>> list_workers(database& db, const std::string& group) {
+    static const auto sql =
+        fmt::format("SELECT {} FROM millrace_worker WHERE group_name = ?", worker_columns);
+    return collect<worker_row>(prepare(db, sql, group), [](const statement& row) { return worker_at(row); });
+}
+
+result<std::vector<shard_row>> list_shards(database& db, const std::string& group) {
+    static const auto sql = fmt::format("SELECT {} FROM millrace_shard WHERE group_name = ?", shard_columns);
+    return collect<shard_row>(prepare(db, sql, group), [&](const statement& row) {
+        return shard_at(db, row);
+    });
+}
+
+result<std::optional<lease_row>> read(database& db, const std::string& group, const lease_key& key) {
+    static const auto worker_sql = fmt::format(
+        "SELECT {} FROM millrace_worker WHERE group_name = ? AND incarnation = ?", worker_columns
+    );
+    static const auto shard_sql =
+        fmt::format("SELECT {} FROM millrace_shard WHERE group_name = ? AND shard = ?", shard_columns);
+    static const auto group_sql =
+        fmt::format("SELECT {} FROM millrace_group WHERE group_name = ?", group_columns);
+
+    const auto rows = [&]() -> result<std::vector<lease_row>> {
+        if (const auto* worker = std::get_if<incarnation>(&key)) {
+            return collect<lease_row>(
+                prepare(db, worker_sql, group, worker->value()),
+                [](const statement& row) { return worker_at(row); }
+            );
+        }
+        if (const auto* shard = std::get_if<shard_id>(&key)) {
+            return collect<lease_row>(
+                prepare(db, shard_sql, group, shard->value()),
+                [&](const statement& row) { return shard_at(db, row); }
+            );
+        }
+        return collect<lease_row>(prepare(db, group_sql, group), [&](const statement& row) {
+            return group_at(db, row);
+        });
+    }();
+    return rows.map([](const std::vector<lease_row>& found) {
+        return found.empty() ? std::nullopt : std::optional(found.front());
+    });
+}
+
+result<void> write(
+    database& db, const std::string& group, const lease_row& row, std::optional<version> expected
+) {
+    if (expected) return one_changed(db, std::visit(update_row{db, group, *expected}, row));
+    return one_changed(db, std::visit(insert_row{db, group}, row));
+}
+
+result<void> remove(database& db, const std::string& group, const lease_key& key, version expected) {
+    const auto done = [&] {
+        if (const auto* worker = std::get_if<incarnation>(&key)) {
+            return db.run(
+                "DELETE FROM millrace_worker WHERE group_name = ? AND incarnation = ? AND counter = ?",
+                group,
+                worker->value(),
+                expected.value()
+            );
+        }
+        if (const auto* shard = std::get_if<shard_id>(&key)) {
+            return db.run(
+                "DELETE FROM millrace_shard WHERE group_name = ? AND shard = ? AND version = ?",
+                group,
+                shard->value(),
+                expected.value()
+            );
+        }
+        return db.run(
+            "DELETE FROM millrace_group WHERE group_name = ? AND version = ?", group, expected.value()
+        );
+    }();
+    return one_changed(db, done);
+}
+
+}  // namespace millrace::lease_tables

@@ -1,0 +1,84 @@
+#include "sqlite_lease_store.hpp"
+
+#include "assert.hpp"
+#include "db_thread.hpp"
+#include "lease_tables.hpp"
+
+#include <utility>
+
+namespace millrace {
+
+namespace {
+
+result<sqlite::database> open(const sqlite_lease_store_options& options) {
+    auto db = sqlite::database::open(
+        options.path,
+        {.mode = options.create_file ? sqlite::open_mode::create : sqlite::open_mode::must_exist,
+         .busy_timeout = options.busy_timeout,
+         .sync = sqlite::durability::full,
+         .name = options.name,
+         .when_missing = options.when_missing}
+    );
+    if (!db) return db;
+    if (auto ready = lease_tables::ensure(*db); !ready) return tl::unexpected(std::move(ready.error()));
+    return db;
+}
+
+}  // namespace
+
+struct sqlite_lease_store::impl {
+    impl(host& home, const sqlite_lease_store_options& options)
+        : group(options.group), thread(home, [options] { return open(options); }) {}
+
+    std::string group;
+    sqlite::db_thread thread;
+};
+
+sqlite_lease_store::sqlite_lease_store(host& home, sqlite_lease_store_options options)
+    : impl_(std::make_unique<impl>(home, options)) {}
+
+sqlite_lease_store::~sqlite_lease_store() = default;
+
+void sqlite_lease_store::list_workers(completion<std::vector<worker_row>> done) {
+    impl_->thread.run<std::vector<worker_row>>(
+        [group = impl_->group](sqlite::database& db) { return lease_tables::list_workers(db, group); },
+        std::move(done)
+    );
+}
+
+void sqlite_lease_store::list_shards(completion<std::vector<shard_row>> done) {
+    impl_->thread.run<std::vector<shard_row>>(
+        [group = impl_->group](sqlite::database& db) { return lease_tables::list_shards(db, group); },
+        std::move(done)
+    );
+}
+
+void sqlite_lease_store::read(lease_key key, completion<std::optional<lease_row>> done) {
+    impl_->thread.run<std::optional<lease_row>>(
+        [group = impl_->group, key = std::move(key)](sqlite::database& db) {
+            return lease_tables::read(db, group, key);
+        },
+        std::move(done)
+    );
+}
+
+void sqlite_lease_store::write(lease_row row, std::optional<version> expected, completion<void> done) {
+    if (expected) MILLRACE_ASSERT(version_of(row).value() == expected->value() + 1);
+    impl_->thread.run<void>(
+        [group = impl_->group, row = std::move(row), expected](sqlite::database& db) {
+            return lease_tables::write(db, group, row, expected);
+        },
+        std::move(done)
+    );
+}
+
+void sqlite_lease_store::remove(lease_key key, version expected, completion<void> done) {
+    impl_->thread.run<void>(
+        [group = impl_->group, key = std::move(key), expected](sqlite::database& db) {
+            return lease_tables::remove(db, group, key, expected);
+        },
+        std::move(done)
+    );
+}
+
+}  // namespace millrace

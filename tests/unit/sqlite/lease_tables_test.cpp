@@ -1,0 +1,120 @@
+#include "lease_tables.hpp"
+
+#include "contract/temporary_file.hpp"
+#include "sqlite_lease_store.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::lease_tables {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+struct LeaseTables : testing::Test {
+    sqlite::database open() {
+        auto db = sqlite::database::open(
+            path, {.mode = sqlite::open_mode::create, .busy_timeout = 0ms, .name = "sqlite:state.db"}
+        );
+        EXPECT_TRUE(db) << db.error().detail;
+        return std::move(*db);
+    }
+    static shard_row shard(std::string name) {
+        shard_row row;
+        row.shard = shard_id{std::move(name)};
+        row.version = version{1};
+        row.checkpoint = checkpoint{{sequence_number{7}, 0}, wall_time{1ms}};
+        return row;
+    }
+
+    test::temporary_directory files;
+    std::string path = files.file("state.db");
+};
+
+TEST_F(LeaseTables, AreMadeOnceAndKeptThereafter) {
+    auto first = open();
+    auto second = open();
+    ASSERT_TRUE(ensure(first));
+    ASSERT_TRUE(write(first, "g", shard("a"), std::nullopt));
+    ASSERT_TRUE(ensure(second));
+    EXPECT_EQ(list_shards(second, "g").value().size(), 1u);
+}
+
+TEST_F(LeaseTables, OfANewerProgramAreRefusedNamingBothVersions) {
+    auto db = open();
+    ASSERT_TRUE(ensure(db));
+    ASSERT_TRUE(db.run("UPDATE millrace_meta SET value = 99 WHERE name = 'lease_schema'"));
+    const auto refused = ensure(db);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::wrong_version);
+    EXPECT_EQ(
+        refused.error().detail,
+        "the lease tables in sqlite:state.db have version 99, and this program knows versions up to 1; use "
+        "the "
+        "newer program, or another file"
+    );
+}
+
+TEST_F(LeaseTables, KeepGroupsThatShareAFileApart) {
+    auto db = open();
+    ASSERT_TRUE(ensure(db));
+    ASSERT_TRUE(write(db, "g", shard("a"), std::nullopt));
+    ASSERT_TRUE(write(db, "h", shard("a"), std::nullopt));
+    ASSERT_TRUE(remove(db, "g", shard_id{"a"}, version{1}));
+    EXPECT_TRUE(list_shards(db, "g").value().empty());
+    EXPECT_EQ(list_shards(db, "h").value().size(), 1u);
+    EXPECT_EQ(list_shards(db, "G").value().size(), 0u) << "names differ by case";
+}
+
+TEST_F(LeaseTables, CanBeReadByAPerson) {
+    auto db = open();
+    ASSERT_TRUE(ensure(db));
+    auto row = shard("a");
+    row.checkpoint->position.sequence =
+        sequence_number::parse("49590338271490256608559692538361571095921575989136588898").value();
+    row.parents = {shard_id{"p"}};
+    ASSERT_TRUE(write(db, "g", row, std::nullopt));
+    auto seen = db.prepare("SELECT sequence, parents FROM millrace_shard");
+    ASSERT_TRUE(seen->step().value());
+    EXPECT_EQ(seen->text(0), "49590338271490256608559692538361571095921575989136588898");
+    EXPECT_EQ(seen->text(1), "[\"p\"]");
+}
+
+TEST_F(LeaseTables, ReportACheckpointThatIsNoNumber) {
+    auto db = open();
+    ASSERT_TRUE(ensure(db));
+    ASSERT_TRUE(write(db, "g", shard("a"), std::nullopt));
+    ASSERT_TRUE(db.run("UPDATE millrace_shard SET sequence = 'x'"));
+    const auto rows = list_shards(db, "g");
+    ASSERT_FALSE(rows);
+    EXPECT_EQ(rows.error().code, errc::corrupt);
+    EXPECT_THAT(rows.error().detail, HasSubstr("the checkpoint of shard \"a\""));
+}
+
+TEST_F(LeaseTables, ReportParentsThatAreNoList) {
+    auto db = open();
+    ASSERT_TRUE(ensure(db));
+    ASSERT_TRUE(write(db, "g", shard("a"), std::nullopt));
+    for (const auto* broken : {"", "{", "{}", "[1]"}) {
+        ASSERT_TRUE(db.run("UPDATE millrace_shard SET parents = ?", broken));
+        EXPECT_EQ(read(db, "g", shard_id{"a"}).error().code, errc::corrupt) << broken;
+    }
+}
+
+TEST_F(LeaseTables, AreUnavailableAndNeverInDoubtWhileAWriterHoldsTheFile) {
+    auto db = open();
+    ASSERT_TRUE(ensure(db));
+    auto holder = open();
+    const auto held = holder.begin(sqlite::transaction_kind::immediate);
+    const auto refused = write(db, "g", shard("a"), std::nullopt);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::unavailable);
+    EXPECT_EQ(refused.error().retry, retry_advice::after_delay);
+    EXPECT_FALSE(refused.error().in_doubt);
+}
+
+}  // namespace
+}  // namespace millrace::lease_tables
