@@ -142,10 +142,7 @@ result<void> switch_to_wal(database& db, milliseconds patience) {
 }
 
 result<void> configure(database& db, const open_options& options) {
-    auto done = db.execute(fmt::format("PRAGMA cache_size=-{}", options.cache_kib).c_str());
-    if (done) done = db.integer("SELECT count(*) FROM sqlite_schema").map([](auto) {});
-    if (!done || options.mode == open_mode::read_only) return done;
-    if (sqlite3_db_readonly(db.handle(), "main") != 0) {
+    if (options.mode != open_mode::read_only && sqlite3_db_readonly(db.handle(), "main") != 0) {
         return fail(
             errc::permission_denied,
             fmt::format(
@@ -156,6 +153,9 @@ result<void> configure(database& db, const open_options& options) {
             )
         );
     }
+    auto done = db.execute(fmt::format("PRAGMA cache_size=-{}", options.cache_kib).c_str());
+    if (done) done = db.integer("SELECT count(*) FROM sqlite_schema").map([](auto) {});
+    if (!done || options.mode == open_mode::read_only) return done;
     if (options.wal) done = switch_to_wal(db, options.busy_timeout);
     if (done) done = db.set_durability(options.sync);
     return done;
@@ -191,14 +191,14 @@ result<statement> database::prepare(std::string_view sql) {
     const int code = sqlite3_prepare_v3(
         handle(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw, nullptr
     );
-    if (code != SQLITE_OK) return tl::unexpected(make_error(handle(), code, name(), "use the tables"));
+    if (code != SQLITE_OK) return tl::unexpected(make_error(handle(), code, name(), "use"));
     impl_->cache.emplace(sql, raw);
     return statement(raw, &impl_->options.name);
 }
 
 result<void> database::execute(const char* script) {
     const int code = sqlite3_exec(handle(), script, nullptr, nullptr, nullptr);
-    if (code != SQLITE_OK) return tl::unexpected(make_error(handle(), code, name(), "change the tables"));
+    if (code != SQLITE_OK) return tl::unexpected(make_error(handle(), code, name(), "change"));
     return {};
 }
 

@@ -98,7 +98,7 @@ error make_error(sqlite3* db, int code, std::string_view file, std::string_view 
         found.code,
         found.retry,
         false,
-        fmt::format("cannot {} in {}: {}; {}", doing, file, message, found.advice)};
+        fmt::format("cannot {} {}: {}; {}", doing, file, message, found.advice)};
 }
 
 }  // namespace millrace::sqlite

@@ -10,7 +10,7 @@ struct sqlite3;
 namespace millrace::sqlite {
 
 /// The fault behind `code` on `db` (which may be null). `file` is how messages name the database, `doing`
-/// what was tried ("read the outbox").
+/// what was tried with it ("read").
 [[nodiscard]] error make_error(sqlite3* db, int code, std::string_view file, std::string_view doing);
 
 }  // namespace millrace::sqlite
