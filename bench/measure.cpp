@@ -1,0 +1,321 @@
+#include "measure.hpp"
+
+#include "sqlite_raw.hpp"
+#include "support/line_follower.hpp"
+#include "support/process.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+namespace millrace::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+using seconds = std::chrono::duration<double>;
+using command = std::vector<std::string>;
+
+struct run_figures {
+    double wall{0};
+    double cpu{0};
+    double memory_mib{0};
+};
+
+run_figures timed(const command& what) {
+    const support::temporary_folder folder;
+    const auto begin = clock::now();
+    support::process process{
+        what, {.input = {}, .output = {}, .errors = folder.file("err"), .environment = {}}};
+    const auto report = process.wait(10min);
+    const seconds wall = clock::now() - begin;
+    if (!report || report->status != 0) {
+        throw std::runtime_error(
+            fmt::format("`{}` failed: {}", fmt::join(what, " "), support::read_file(folder.file("err")))
+        );
+    }
+    return {
+        wall.count(), seconds{report->cpu}.count(), static_cast<double>(report->peak_memory_kib) / 1024.0};
+}
+
+/// The files of one measurement.
+struct files {
+    support::temporary_folder folder;
+    std::string shop = folder.file("shop.db");
+    std::string streams = folder.file("streams.db");
+    std::string state = folder.file("state.db");
+
+    command relay(const setup& with) const {
+        return {
+            with.millrace,
+            "relay",
+            "--outbox",
+            "sqlite:" + shop,
+            "--sink",
+            "local:" + streams,
+            "--log-level",
+            "warning"};
+    }
+    command consume(const setup& with) const {
+        return {
+            with.millrace,
+            "consume",
+            "--stream",
+            "local:" + streams + "/bench",
+            "--group",
+            "bench",
+            "--state",
+            "sqlite:" + state,
+            "--log-level",
+            "warning"};
+    }
+    void create(const setup& with) const {
+        timed({with.millrace, "outbox", "init", "--outbox", "sqlite:" + shop});
+        create_stream(with);
+    }
+    void create_stream(const setup& with) const {
+        timed(
+            {with.millrace,
+             "stream",
+             "create",
+             "--shards",
+             std::to_string(with.data.shards),
+             "--stream",
+             "local:" + streams + "/bench"}
+        );
+    }
+};
+
+command plus(command base, std::initializer_list<const char*> more) {
+    base.insert(base.end(), more.begin(), more.end());
+    return base;
+}
+
+std::string rate(double per_second) {
+    return fmt::format("{:.0f} k/s", per_second / 1000.0);
+}
+
+figure against_probe(
+    const std::string& what, const std::vector<double>& measured, const std::vector<double>& probe
+) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < measured.size(); ++i)
+        ratios.push_back(measured[i] / probe[i]);
+    const double ratio = median(ratios);
+    return {
+        what,
+        rate(median(measured)),
+        rate(median(probe)),
+        fmt::format("{:.0f} %", ratio * 100),
+        "40 %",
+        "65 %",
+        ratio >= 0.4};
+}
+
+figure memory(const std::string& what, double mib) {
+    return {what, fmt::format("{:.1f} MiB", mib), "", "", "40 MiB", "25 MiB", mib <= 40};
+}
+
+figure cost(const std::string& what, double cpu, std::uint64_t rows) {
+    return {
+        what,
+        fmt::format("{:.2f} CPU-s a million", cpu * 1e6 / static_cast<double>(rows)),
+        "",
+        "",
+        "",
+        "",
+        true};
+}
+
+figure milliseconds(const std::string& what, double value, double must) {
+    return {what, fmt::format("{:.1f} ms", value), "", "", fmt::format("{:.0f} ms", must), "", value <= must};
+}
+
+/// Peak memory with a small backlog, to show that it does not grow with the backlog.
+constexpr std::uint64_t small_backlog = 10'000;
+
+/// Waits until the consumer has printed `lines` in all; looks five thousand times a second.
+void wait_for_lines(support::line_follower& output, std::uint64_t& seen, std::uint64_t lines) {
+    const auto limit = clock::now() + 30s;
+    while (seen < lines) {
+        output.read([&](const std::string&) { ++seen; });
+        if (seen < lines) {
+            if (clock::now() > limit) throw std::runtime_error("no delivery within 30 s");
+            std::this_thread::sleep_for(200us);
+        }
+    }
+}
+
+/// User and system time of a running process.
+double cpu_seconds(pid_t pid) {
+    std::ifstream file{fmt::format("/proc/{}/stat", pid)};
+    std::string text{std::istreambuf_iterator<char>{file}, {}};
+    std::istringstream fields{text.substr(text.rfind(')') + 2)};
+    std::string skipped;
+    for (int i = 0; i < 11; ++i)
+        fields >> skipped;
+    double user = 0;
+    double system = 0;
+    fields >> user >> system;
+    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+support::process start(const command& what, const std::string& output = {}) {
+    return support::process{what, {.input = {}, .output = output, .errors = {}, .environment = {}}};
+}
+
+void commit_event(sqlite3_stmt* insert) {
+    if (sqlite3_step(insert) != SQLITE_DONE) throw std::runtime_error("the event could not be written");
+    sqlite3_reset(insert);
+}
+
+}  // namespace
+
+std::vector<figure> measure_drain(const setup& with) {
+    const files at;
+    at.create(with);
+    fill_outbox(at.shop, with.data);
+    const auto full = at.folder.file("full.db");
+    copy_database(at.shop, full);
+
+    const auto fresh = [&] {
+        copy_database(full, at.shop);
+        remove_database(at.streams);
+        at.create_stream(with);
+    };
+    const auto rows = static_cast<double>(with.data.rows);
+    std::vector<double> relay_rates;
+    std::vector<double> probe_rates;
+    std::vector<double> memories;
+    std::vector<double> cpus;
+    for (int round = 0; round < with.rounds; ++round) {
+        fresh();
+        const auto relay = timed(plus(at.relay(with), {"--once"}));
+        relay_rates.push_back(rows / relay.wall);
+        memories.push_back(relay.memory_mib);
+        cpus.push_back(relay.cpu);
+        fresh();
+        probe_rates.push_back(rows / timed({with.self, "--probe", "drain", at.shop, at.streams}).wall);
+    }
+
+    remove_database(at.shop);
+    timed({with.millrace, "outbox", "init", "--outbox", "sqlite:" + at.shop});
+    fill_outbox(at.shop, {.rows = small_backlog});
+    const auto small = timed(plus(at.relay(with), {"--once"}));
+    return {
+        against_probe("relay drain", relay_rates, probe_rates),
+        cost("relay drain, processor", median(cpus), with.data.rows),
+        memory("relay peak memory", median(memories)),
+        memory("relay peak memory, 10 k rows", small.memory_mib)};
+}
+
+std::vector<figure> measure_consume(const setup& with) {
+    const files at;
+    at.create(with);
+    fill_outbox(at.shop, {.rows = small_backlog});
+    timed(plus(at.relay(with), {"--once"}));
+    const auto small = timed(plus(at.consume(with), {"--idle-exit", "0"}));
+
+    remove_database(at.streams);
+    at.create_stream(with);
+    fill_outbox(at.shop, with.data);
+    timed(plus(at.relay(with), {"--once"}));
+    const auto records = static_cast<double>(with.data.rows);
+    std::vector<double> consume_rates;
+    std::vector<double> probe_rates;
+    std::vector<double> memories;
+    std::vector<double> cpus;
+    for (int round = 0; round < with.rounds; ++round) {
+        remove_database(at.state);
+        const auto consumed = timed(plus(at.consume(with), {"--idle-exit", "0"}));
+        consume_rates.push_back(records / consumed.wall);
+        memories.push_back(consumed.memory_mib);
+        cpus.push_back(consumed.cpu);
+        probe_rates.push_back(records / timed({with.self, "--probe", "consume", at.streams}).wall);
+    }
+    return {
+        against_probe("group consumption", consume_rates, probe_rates),
+        cost("group consumption, processor", median(cpus), with.data.rows),
+        memory("consumer peak memory", median(memories)),
+        memory("consumer peak memory, 10 k records", small.memory_mib)};
+}
+
+std::vector<figure> measure_latency(const setup& with) {
+    constexpr int starts = 10;
+    constexpr int commits = 300;
+    std::vector<double> first;
+    for (int i = 0; i < starts; ++i) {
+        const files at;
+        at.create(with);
+        fill_outbox(at.shop, {.rows = 1});
+        support::line_follower output{at.folder.file("out")};
+        std::uint64_t seen = 0;
+        const auto begin = clock::now();
+        const auto relay = start(at.relay(with));
+        const auto consumer = start(plus(at.consume(with), {"--print"}), at.folder.file("out"));
+        wait_for_lines(output, seen, 1);
+        first.push_back(seconds{clock::now() - begin}.count() * 1000);
+    }
+
+    const files at;
+    at.create(with);
+    fill_outbox(at.shop, {.rows = 1});
+    const auto relay = start(at.relay(with));
+    const auto consumer = start(plus(at.consume(with), {"--print"}), at.folder.file("out"));
+    support::line_follower output{at.folder.file("out")};
+    std::uint64_t seen = 0;
+    wait_for_lines(output, seen, 1);
+    const auto db = open(at.shop, "NORMAL");
+    const auto insert =
+        prepare(db.get(), "INSERT INTO outbox (topic, key, value) VALUES ('bench', 'k', 'v')");
+    std::vector<double> idle;
+    for (std::uint64_t i = 0; i < commits; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{30 + i * 7 % 40}
+        );  // out of step with any polling
+        commit_event(insert.get());
+        const auto committed = clock::now();
+        wait_for_lines(output, seen, i + 2);
+        idle.push_back(seconds{clock::now() - committed}.count() * 1000);
+    }
+    auto p99 = milliseconds("the same, 99 in 100", percentile(idle, 0.99), 0);
+    p99.must.clear();
+    p99.met = true;
+    return {
+        milliseconds("start of relay and consumer to first event", median(first), 150),
+        milliseconds("commit to handler while idle, median", median(idle), 25),
+        p99};
+}
+
+std::vector<figure> measure_idle(const setup& with) {
+    const files at;
+    at.create(with);
+    fill_outbox(at.shop, {.rows = 1});
+    const auto relay = start(at.relay(with));
+    const auto consumer = start(plus(at.consume(with), {"--print"}), at.folder.file("out"));
+    support::line_follower output{at.folder.file("out")};
+    std::uint64_t seen = 0;
+    wait_for_lines(output, seen, 1);
+    std::this_thread::sleep_for(2s);
+    const auto relay_before = cpu_seconds(relay.pid());
+    const auto consumer_before = cpu_seconds(consumer.pid());
+    constexpr double span = 20;
+    std::this_thread::sleep_for(seconds{span});
+    const auto share = [&](const std::string& what, double used) -> figure {
+        const double percent = used / span * 100;
+        return {what, fmt::format("{:.2f} % of a core", percent), "", "", "1 %", "", percent < 1};
+    };
+    return {
+        share("idle relay", cpu_seconds(relay.pid()) - relay_before),
+        share("idle consumer", cpu_seconds(consumer.pid()) - consumer_before)};
+}
+
+}  // namespace millrace::bench
