@@ -1,0 +1,98 @@
+#include "local_schema.hpp"
+
+#include <fmt/format.h>
+
+namespace millrace::local {
+
+namespace {
+
+// AUTOINCREMENT: the number of a removed shard must never name another one in the memory of a running
+// process. WITHOUT ROWID: the records of a shard lie side by side in order of sequence, in one tree.
+constexpr const char* tables = R"sql(
+CREATE TABLE IF NOT EXISTS millrace_stream_format (
+    version INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS millrace_stream (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    name          TEXT    NOT NULL UNIQUE,
+    identity      TEXT    NOT NULL,
+    created_at    INTEGER NOT NULL,
+    retention_ms  INTEGER,
+    next_sequence INTEGER NOT NULL DEFAULT 1,
+    next_shard    INTEGER NOT NULL DEFAULT 0,
+    last_arrival  INTEGER NOT NULL,
+    topology      INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS millrace_shard (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    stream           INTEGER NOT NULL REFERENCES millrace_stream (id),
+    number           INTEGER NOT NULL,
+    parent           INTEGER,
+    second_parent    INTEGER,
+    hash_from        TEXT    NOT NULL,
+    hash_to          TEXT    NOT NULL,
+    first_sequence   INTEGER NOT NULL,
+    last_sequence    INTEGER NOT NULL DEFAULT 0,
+    trimmed_sequence INTEGER NOT NULL DEFAULT 0,
+    last_arrival     INTEGER NOT NULL DEFAULT 0,
+    records          INTEGER NOT NULL DEFAULT 0,
+    bytes            INTEGER NOT NULL DEFAULT 0,
+    closed_at        INTEGER,
+    UNIQUE (stream, number)
+);
+CREATE TABLE IF NOT EXISTS millrace_record (
+    shard    INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    arrival  INTEGER NOT NULL,
+    key      BLOB,
+    data     BLOB,
+    headers  BLOB,
+    PRIMARY KEY (shard, sequence)
+) WITHOUT ROWID;
+)sql";
+
+constexpr std::string_view count_formats =
+    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'millrace_stream_format'";
+
+}  // namespace
+
+result<void> create_schema(sqlite::database& db) {
+    auto present = db.integer(count_formats);
+    if (!present) return tl::unexpected(std::move(present.error()));
+    if (*present != 0) return check_schema(db);
+
+    auto change = db.begin(sqlite::transaction_kind::immediate);
+    if (!change) return tl::unexpected(std::move(change.error()));
+    if (auto made = db.execute(tables); !made) return made;
+    auto noted = db.run(
+        "INSERT INTO millrace_stream_format (version) SELECT ?1 "
+        "WHERE NOT EXISTS (SELECT 1 FROM millrace_stream_format)",
+        format_known
+    );
+    if (!noted) return noted;
+    if (auto done = change->commit(); !done) return done;
+    return check_schema(db);
+}
+
+result<void> check_schema(sqlite::database& db) {
+    auto present = db.integer(count_formats);
+    if (!present) return tl::unexpected(std::move(present.error()));
+    if (*present == 0) {
+        return fail(errc::not_found, fmt::format("{} holds no streams; {}", db.name(), create_advice));
+    }
+    auto version = db.integer("SELECT max(version) FROM millrace_stream_format");
+    if (!version) return tl::unexpected(std::move(version.error()));
+    if (*version == format_known) return {};
+    return fail(
+        errc::wrong_version,
+        fmt::format(
+            "the streams in {} have format {}, and this program knows format {}; use the version of millrace "
+            "that wrote them",
+            db.name(),
+            *version,
+            format_known
+        )
+    );
+}
+
+}  // namespace millrace::local

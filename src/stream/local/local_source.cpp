@@ -1,0 +1,88 @@
+#include "local_source.hpp"
+
+#include "db_thread.hpp"
+#include "local_read.hpp"
+#include "local_schema.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+result<sqlite::database> open_for_reading(const std::string& file, milliseconds busy_timeout) {
+    sqlite::open_options how;
+    how.busy_timeout = busy_timeout;
+    how.name = fmt::format("local:{}", file);
+    how.when_missing = local::create_advice;
+    auto db = sqlite::database::open(file, how);  // may lock, which makes listings exact
+    if (!db && db.error().code == errc::permission_denied) {
+        how.mode = sqlite::open_mode::read_only;
+        db = sqlite::database::open(file, how);
+    }
+    if (!db) return db;
+    if (auto known = local::check_schema(*db); !known) return tl::unexpected(std::move(known.error()));
+    return db;
+}
+
+sqlite::db_thread_options thread_options(const local_source_options& options) {
+    sqlite::db_thread_options thread;
+    thread.watch_max = std::clamp(options.watch_max, milliseconds{1}, milliseconds{10});
+    thread.watch_min = std::min(thread.watch_min, thread.watch_max);
+    return thread;
+}
+
+}  // namespace
+
+struct local_source::impl {
+    impl(host& home, const std::string& file, std::string name, const local_source_options& options)
+        : stream(std::move(name)),
+          clock(options.clock),
+          thread(
+              home,
+              [file, wait = options.busy_timeout] { return open_for_reading(file, wait); },
+              thread_options(options)
+          ) {}
+
+    const std::string stream;
+    const local_clock clock;
+    sqlite::db_thread thread;  // the last one: its jobs use the others
+};
+
+local_source::local_source(host& home, std::string file, std::string stream, local_source_options options)
+    : impl_(std::make_unique<impl>(home, file, std::move(stream), options)) {}
+
+local_source::~local_source() = default;
+
+void local_source::list_shards(completion<stream_listing> done) {
+    impl_->thread.run<stream_listing>(
+        [me = impl_.get()](sqlite::database& db) { return local::list_stream(db, me->stream, me->clock); },
+        std::move(done)
+    );
+}
+
+void local_source::open(shard_id shard, start_position start, completion<read_cursor> done) {
+    impl_->thread.run<read_cursor>(
+        [me = impl_.get(), shard = std::move(shard), start](sqlite::database& db) {
+            return local::open_cursor(db, me->stream, shard, start);
+        },
+        std::move(done)
+    );
+}
+
+void local_source::read(shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done) {
+    impl_->thread.run<read_reply>(
+        [me = impl_.get(), shard = std::move(shard), cursor = std::move(cursor), limits](sqlite::database& db
+        ) { return local::read_records(db, me->stream, shard, cursor, limits); },
+        std::move(done)
+    );
+}
+
+void local_source::watch(std::function<void()> changed) {
+    impl_->thread.watch(std::move(changed));
+}
+
+}  // namespace millrace
