@@ -41,8 +41,9 @@ struct membership {
 
 class group;
 
-/// The right to work on one resource. Copies refer to the same right. After `done`, `release`, a loss or the
-/// end of the group, every call is a typed error (`already_finished`, `already_released`, `not_owner`).
+/// The right to work on one resource. Copies refer to the same right. After `done`, `release` or a loss,
+/// every call is a typed error (`already_finished`, `already_released`, `not_owner`), and `cancelled` after
+/// the end of the group. Not to be called from a callback of `stop`.
 class lease {
 public:
     [[nodiscard]] const std::string& resource() const noexcept;
@@ -82,8 +83,9 @@ private:
 
 class group {
 public:
-    /// Registers this worker and begins to take its share. Errors: settings, an unusable state, and
-    /// `worker_id_taken`.
+    /// Registers this worker, waits for the first look at the others (a lease time at most) and begins to
+    /// take its share. Errors: settings, an unusable state, and `worker_id_taken`; later calls report the
+    /// last of these, too, because a doubled id shows only when the other one moves.
     [[nodiscard]] static result<group> join(group_settings settings);
     group(group&&) noexcept;
     group& operator=(group&&) noexcept;
@@ -91,7 +93,6 @@ public:
     /// As `leave`, without its outcome.
     ~group();
 
-    /// Waits for the first complete look at the other workers.
     [[nodiscard]] result<membership> members() const;
 
     /// The next resource that this worker is to process; waits until there is one. Errors: `unavailable`
@@ -105,10 +106,12 @@ public:
         const std::string& resource, nanoseconds timeout, const std::stop_token& stop = {}
     );
 
-    /// Whether `done` was written for the resource, by any worker. `not_found` when nothing is known of it.
+    /// Whether `done` was written for the resource, by any worker. `not_found` when it is not one of the
+    /// group's.
     [[nodiscard]] result<bool> finished(const std::string& resource) const;
 
-    /// Tells every lease to stop, waits for their release within `drain_limit`, and deregisters.
+    /// Gives back every lease from where it was advanced to, and deregisters. Call it when nobody works on a
+    /// lease any more.
     result<void> leave();
 
 private:

@@ -16,6 +16,7 @@ namespace millrace {
 enum class url_role : std::uint8_t { outbox, sink, stream, state, dead_letters };
 
 struct url {
+    url_role role{url_role::state};
     std::string given;   ///< As written by the user; messages name it so.
     std::string scheme;  ///< Without the colon.
     std::string path;    ///< What follows the colon; for a stream, the file.

@@ -1,0 +1,37 @@
+/// Opens what an address names, on a host. Each object has a connection of its own, so that the keeper and
+/// the loop never wait for each other. Nothing is read yet; a missing or broken file shows at the first
+/// request.
+#pragma once
+
+#include "consumer_driver.hpp"
+#include "port/event_sink.hpp"
+#include "port/host.hpp"
+#include "port/lease_store.hpp"
+#include "port/outbox_source.hpp"
+#include "port/record_source.hpp"
+
+#include <millrace/error.hpp>
+#include <millrace/url.hpp>
+
+#include <memory>
+#include <string>
+
+namespace millrace {
+
+/// The name under which the relays of an outbox share its lease, and of the one shard there.
+inline constexpr const char* outbox_group = "outbox";
+
+/// `where` is a state, or an outbox: then the lease is kept beside the table.
+[[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
+    const url& where, const std::string& group, host& home
+);
+[[nodiscard]] result<std::unique_ptr<outbox_source>> open_outbox(const url& where, host& home);
+[[nodiscard]] result<std::unique_ptr<event_sink>> open_sink(const url& where, host& home);
+[[nodiscard]] result<std::unique_ptr<record_source>> open_source(const url& where, host& home);
+
+/// `origin` is the stream that the records come from: the topic of what goes to an outbox.
+[[nodiscard]] result<std::unique_ptr<dead_letter_sink>> open_dead_letters(
+    const url& where, const std::string& origin, host& home
+);
+
+}  // namespace millrace

@@ -1,0 +1,26 @@
+#include "idle_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace {
+
+bool work_is_open(const std::vector<shard_view>& shards) {
+    if (shards.empty()) return true;  // not looked yet, or nothing is known
+    return std::any_of(shards.begin(), shards.end(), [](const shard_view& view) {
+        if (view.row.finished_at || view.mine || !view.listed) return false;
+        return !view.ready || view.row.owner.value().empty() || view.owner_lapsed;
+    });
+}
+
+bool idle_watch::over(mono_time now, bool quiet, std::uint64_t progress) {
+    const bool moved = std::exchange(progress_, progress) != progress;
+    if (!quiet || moved) {
+        since_.reset();
+        if (!quiet) return false;
+    }
+    if (!since_) since_ = now;
+    return now - *since_ >= limit_;
+}
+
+}  // namespace millrace

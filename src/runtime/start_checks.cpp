@@ -1,0 +1,29 @@
+#include "start_checks.hpp"
+
+namespace millrace {
+
+void add_fault(std::optional<error>& all, const error& next) {
+    if (!all)
+        all = next;
+    else if (all->detail.find(next.detail) == std::string::npos)
+        all->detail += "; also: " + next.detail;
+}
+
+void start_checks::run(host& loop, completion<void> done) {
+    done_ = std::move(done);
+    open_ = checks_.size() + 1;
+    for (const auto& look : checks_)
+        look(alive_.guard([this](const result<void>& outcome) { ended(outcome); }));
+    loop.post(alive_.guard([this] { ended({}); }));
+}
+
+void start_checks::ended(const result<void>& outcome) {
+    if (!outcome && outcome.error().retry == retry_advice::never) add_fault(faults_, outcome.error());
+    if (--open_ > 0) return;
+    if (faults_)
+        done_(tl::unexpected(*faults_));
+    else
+        done_({});
+}
+
+}  // namespace millrace

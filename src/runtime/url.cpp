@@ -1,0 +1,139 @@
+#include "local_url.hpp"
+
+#include <millrace/url.hpp>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+/// Completes an address whose scheme and rest are known; an error says what is wrong with the rest.
+using reader = result<url> (*)(url);
+
+result<url> read_file(url u) {
+    if (u.path.empty()) return fail(errc::invalid_argument, "names no file");
+    if (u.path.back() == '/') return fail(errc::invalid_argument, "names a directory");
+    return u;
+}
+
+result<url> read_stream(url u) {
+    auto address = parse_local_stream(u.given);
+    if (!address) return tl::unexpected(std::move(address.error()));
+    u.path = std::move(address->file);
+    u.stream = std::move(address->stream);
+    return u;
+}
+
+result<url> read_memory(url u) {
+    return u;
+}
+
+/// A scheme is a line here, and a line where it is opened (`adapters.cpp`).
+struct scheme {
+    std::string_view name;
+    url_role role;
+    std::string_view form;
+    reader read;
+};
+
+constexpr std::array schemes{
+    scheme{"sqlite", url_role::outbox, "sqlite:PATH", read_file},
+    scheme{"local", url_role::sink, "local:PATH", read_file},
+    scheme{"local", url_role::stream, "local:PATH/STREAM", read_stream},
+    scheme{"sqlite", url_role::state, "sqlite:PATH", read_file},
+    scheme{"memory", url_role::state, "memory: (within one process)", read_memory},
+    scheme{"sqlite", url_role::dead_letters, "sqlite:PATH (an outbox)", read_file},
+    scheme{"local", url_role::dead_letters, "local:PATH/STREAM", read_stream},
+};
+
+constexpr std::array<std::string_view, 5> elsewhere{"kafka", "kinesis", "postgres", "postgresql", "dynamodb"};
+
+std::string_view name_of_role(url_role role) {
+    switch (role) {
+        case url_role::outbox:
+            return "outbox";
+        case url_role::sink:
+            return "sink";
+        case url_role::stream:
+            return "stream";
+        case url_role::state:
+            return "state";
+        case url_role::dead_letters:
+            return "dead-letter";
+    }
+    return "";
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        auto diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const auto replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+/// `sqlite:PATH or memory:`: what exists for the role.
+std::string forms_of(url_role role) {
+    std::string forms;
+    for (const auto& s : schemes) {
+        if (s.role == role) forms += fmt::format("{}{}", forms.empty() ? "" : " or ", s.form);
+    }
+    return forms;
+}
+
+std::string hint_for(std::string_view name, url_role role) {
+    if (std::find(elsewhere.begin(), elsewhere.end(), name) != elsewhere.end()) {
+        return "which comes with another build of millrace";
+    }
+    const scheme* nearest = nullptr;
+    std::size_t least = 3;  // further away it is no slip of the finger
+    for (const auto& s : schemes) {
+        const auto distance = edit_distance(name, s.name);
+        if (s.role == role && distance < least) {
+            nearest = &s;
+            least = distance;
+        }
+    }
+    return nearest ? fmt::format("which is not known; did you mean \"{}\"?", nearest->name)
+                   : std::string("which is not known");
+}
+
+}  // namespace
+
+result<url> parse_url(std::string_view given, url_role role) {
+    const auto bad = [&](std::string_view why) {
+        return fail(
+            errc::invalid_argument,
+            fmt::format("{} URL \"{}\" {}; expected {}", name_of_role(role), given, why, forms_of(role))
+        );
+    };
+    if (given.empty()) return bad("is empty");
+    const auto colon = given.find(':');
+    if (colon == std::string_view::npos) return bad("has no scheme");
+    const auto name = given.substr(0, colon);
+    bool known = false;
+    for (const auto& s : schemes) {
+        known = known || s.name == name;
+        if (s.name != name || s.role != role) continue;
+        auto read =
+            s.read({role, std::string(given), std::string(name), std::string(given.substr(colon + 1)), ""});
+        if (!read && s.read == read_file) return bad(read.error().detail);
+        return read;
+    }
+    if (known) return bad(fmt::format("has the scheme \"{}\", which is of no use here", name));
+    return bad(fmt::format("has the scheme \"{}\", {}", name, hint_for(name, role)));
+}
+
+}  // namespace millrace
