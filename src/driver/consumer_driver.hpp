@@ -48,6 +48,8 @@ struct consumer_counters {
     std::uint64_t bytes_in_memory{0};  ///< Now.
 };
 
+class shard_leases;
+
 class consumer_driver final : public group_listener {
 public:
     /// `group` is set by `attach` before the group starts. `dead_letters` may be null unless the policy needs
@@ -63,6 +65,9 @@ public:
     ~consumer_driver() override;
 
     void attach(group_driver& group);
+
+    /// The same for whatever else keeps leases.
+    void attach(std::unique_ptr<shard_leases> leases);
 
     /// Every shard held is at the tip and nothing is in flight.
     [[nodiscard]] bool idle() const;

@@ -41,6 +41,7 @@ public:
     /// The longest waiting member whose `reserve` would be granted now; it is taken from the queue.
     [[nodiscard]] std::optional<member> next();
 
+    [[nodiscard]] bool anyone_waits() const noexcept { return !waiting_.empty(); }
     [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
     [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
 

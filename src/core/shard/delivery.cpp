@@ -158,6 +158,22 @@ void shard_delivery::returned(mono_time now, std::uint64_t random, const result<
     after_failure(now, random, how.error());
 }
 
+void shard_delivery::not_called() {
+    MILLRACE_ASSERT(calling_);
+    const auto ended = *std::exchange(calling_, std::nullopt);
+    counters_.handed -= ended.records;
+    if (!ended.places) {
+        next_ = ended.first;
+        if (stopped_) window_.truncate(next_);
+        return;
+    }
+    for (const auto place : *ended.places) {
+        const auto known = suspects_.find(place);
+        if (known == suspects_.end() || std::exchange(known->second.waits, true)) continue;
+        ++waiting_;
+    }
+}
+
 void shard_delivery::buried(mono_time now, std::uint64_t random, const result<void>& how) {
     MILLRACE_ASSERT(burying_);
     const auto which = *std::exchange(burying_, std::nullopt);

@@ -87,6 +87,10 @@ public:
     /// The call under way has ended; what was acknowledged during it was reported before.
     void returned(mono_time now, std::uint64_t random, const result<handled>& how);
 
+    /// The handler was not called after all: the same records are handed over again, as if for the first
+    /// time.
+    void not_called();
+
     void buried(mono_time now, std::uint64_t random, const result<void>& how);
 
     /// The shard is to be given back: nothing more is handed over.
@@ -98,6 +102,9 @@ public:
 
     /// The end was read and everything is acknowledged.
     [[nodiscard]] bool finished() const { return end_read_ && window_.size() == 0 && !calling_ && !burying_; }
+
+    /// Something is to be handed over now or after a pause.
+    [[nodiscard]] bool pending() const noexcept { return unhanded() > 0 || waiting_ > 0; }
 
     /// Set once the policy `stop` has met a failure.
     [[nodiscard]] const std::optional<error>& stopped() const noexcept { return stopped_; }

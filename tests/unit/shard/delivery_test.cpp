@@ -348,6 +348,20 @@ TEST_F(ShardDelivery, WhatWaitsForARetryDoesNotHoldTheDrain) {
     EXPECT_EQ(progress(), at(1));
 }
 
+TEST_F(ShardDelivery, ACallThatDidNotTakePlaceIsNoAttempt) {
+    machine->push(batch(1, 2));
+    EXPECT_EQ(next(), "hand 1 2");
+    machine->not_called();
+    EXPECT_EQ(next(), "hand 1 2");
+    failed();
+    EXPECT_EQ(next(100ms), "hand 1 2 attempt 2");
+    machine->not_called();
+    EXPECT_EQ(next(100ms), "hand 1 2 attempt 2");
+    all();
+    EXPECT_EQ(machine->totals().handed, 4U);
+    EXPECT_EQ(progress(), at(2));
+}
+
 // A handler that does anything at all: nothing is lost, nothing is handed over before an earlier failure is
 // settled, and the checkpoint never passes a record that was neither acknowledged nor dead-lettered.
 RC_GTEST_PROP(ShardDeliveryProperty, NeverPassesAnUnsettledRecordAndFinishesInTheEnd, ()) {

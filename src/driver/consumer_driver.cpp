@@ -1,0 +1,220 @@
+#include "consumer_driver.hpp"
+
+#include "assert.hpp"
+#include "shard_driver.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+namespace {
+
+// What the stream said of its clock and retention is believed for so long.
+constexpr nanoseconds stream_facts_age_max = std::chrono::minutes{5};
+
+struct stream_facts {
+    wall_time now;
+    std::optional<milliseconds> retention;
+    mono_time asked;
+};
+
+}  // namespace
+
+struct consumer_driver::impl {
+    impl(
+        host& on,
+        record_source& from,
+        record_handler& to,
+        handler_pool& workers,
+        dead_letter_sink* dead,
+        shard_options with
+    )
+        : loop(on),
+          source(from),
+          handler(to),
+          pool(workers),
+          dead_letters(dead),
+          options(std::move(with)),
+          memory(std::make_shared<read_memory>(loop, options.memory_bytes, [this](read_memory::member who) {
+              if (const auto found = by_member.find(who); found != by_member.end())
+                  found->second->memory_turn();
+          })) {
+        MILLRACE_ASSERT(options.on_failure != failure_policy::dead_letter || dead_letters != nullptr);
+    }
+
+    ~impl() {
+        if (leases) source.watch({});
+        memory->close();
+    }
+
+    impl(const impl&) = delete;
+    impl& operator=(const impl&) = delete;
+
+    void attach(std::unique_ptr<shard_leases> with) {
+        leases = std::move(with);
+        source.watch(alive.guard([this] {
+            for (const auto& [name, shard] : shards)
+                shard->source_changed();
+        }));
+    }
+
+    void granted(const lease_grant& grant);
+    void sweep();
+    void check_gap(const lease_grant& grant);
+    void compare_with_retention();
+    [[nodiscard]] std::optional<wall_time> stream_time() const;
+
+    /// The shard under its present lease; null when there is none.
+    [[nodiscard]] shard_driver* find(const shard_id& shard) const {
+        const auto found = shards.find(shard);
+        return found == shards.end() || found->second->ended() ? nullptr : found->second.get();
+    }
+
+    host& loop;
+    record_source& source;
+    record_handler& handler;
+    handler_pool& pool;
+    dead_letter_sink* dead_letters;
+    shard_options options;
+    std::unique_ptr<shard_leases> leases;
+    std::shared_ptr<read_memory> memory;
+    consumer_counters counters;
+    std::function<void(const error&)> on_failed;
+    std::map<shard_id, std::unique_ptr<shard_driver>> shards;
+    std::vector<std::unique_ptr<shard_driver>> retiring;  // of earlier leases, a call still under way
+    std::unordered_map<read_memory::member, shard_driver*> by_member;
+    std::optional<stream_facts> facts;
+    bool asking{false};
+    std::vector<std::pair<shard_id, wall_time>> to_compare;  // granted with a checkpoint of that arrival
+    lifetime alive;
+};
+
+std::optional<wall_time> consumer_driver::impl::stream_time() const {
+    if (!facts || loop.now() - facts->asked > stream_facts_age_max) return std::nullopt;
+    return facts->now + std::chrono::floor<milliseconds>(loop.now() - facts->asked);
+}
+
+void consumer_driver::impl::granted(const lease_grant& grant) {
+    MILLRACE_ASSERT(leases != nullptr);
+    if (auto* earlier = find(grant.shard))
+        earlier->lost({errc::not_owner, retry_advice::never, false, "granted anew under another epoch"});
+    if (const auto found = shards.find(grant.shard); found != shards.end()) {
+        retiring.push_back(std::move(found->second));
+        shards.erase(found);
+    }
+    const bool held_back = std::any_of(retiring.begin(), retiring.end(), [&](const auto& r) {
+        return r->shard() == grant.shard && !r->over();
+    });
+    const shard_surroundings around{
+        loop, source, handler, pool, dead_letters, options, *leases, *memory, counters, alive.guard([this] {
+            sweep();
+        })};
+    const auto pin = std::chrono::floor<std::chrono::seconds>(stream_time().value_or(loop.wall()));
+    auto made = std::make_unique<shard_driver>(around, grant, pin);
+    auto& shard = *shards.emplace(grant.shard, std::move(made)).first->second;
+    by_member.emplace(shard.memory_member(), &shard);
+    shard.start(held_back);
+    check_gap(grant);
+}
+
+void consumer_driver::impl::sweep() {
+    const auto drop = [this](const shard_driver& shard) {
+        if (shard.over()) by_member.erase(shard.memory_member());
+        return shard.over();
+    };
+    std::erase_if(shards, [&](const auto& s) { return drop(*s.second); });
+    std::erase_if(retiring, [&](const auto& s) { return drop(*s); });
+    for (const auto& [name, shard] : shards) {
+        const bool still =
+            std::any_of(retiring.begin(), retiring.end(), [&](const auto& r) { return r->shard() == name; });
+        if (!still) shard->call_freed();
+    }
+}
+
+void consumer_driver::impl::check_gap(const lease_grant& grant) {
+    if (!grant.checkpoint) return;
+    to_compare.emplace_back(grant.shard, grant.checkpoint->arrival);
+    if (stream_time()) return compare_with_retention();
+    if (std::exchange(asking, true)) return;
+    source.list_shards(alive.guard([this, asked = loop.now()](const result<stream_listing>& how) {
+        asking = false;
+        // Without an answer there is nothing to compare with; the next grant asks again for all.
+        if (!how) return;
+        facts = stream_facts{how->now, how->retention, asked};
+        compare_with_retention();
+    }));
+}
+
+void consumer_driver::impl::compare_with_retention() {
+    const auto now = stream_time();
+    for (const auto& [name, arrival] : std::exchange(to_compare, {})) {
+        auto* shard = find(name);
+        if (shard != nullptr && now && facts->retention && arrival < *now - *facts->retention)
+            shard->possible_gap();
+    }
+}
+
+consumer_driver::consumer_driver(
+    host& loop,
+    record_source& source,
+    record_handler& handler,
+    handler_pool& pool,
+    dead_letter_sink* dead_letters,
+    shard_options options
+)
+    : impl_(std::make_unique<impl>(loop, source, handler, pool, dead_letters, std::move(options))) {}
+
+consumer_driver::~consumer_driver() = default;
+
+void consumer_driver::attach(std::unique_ptr<shard_leases> leases) {
+    impl_->attach(std::move(leases));
+}
+
+bool consumer_driver::idle() const {
+    const auto& shards = impl_->shards;
+    return impl_->retiring.empty() &&
+           std::all_of(shards.begin(), shards.end(), [](const auto& s) { return s.second->idle(); });
+}
+
+consumer_counters consumer_driver::counters() const {
+    auto counters = impl_->counters;
+    counters.bytes_in_memory = impl_->memory->in_use();
+    return counters;
+}
+
+void consumer_driver::on_failed(std::function<void(const error&)> what) {
+    impl_->on_failed = std::move(what);
+}
+
+void consumer_driver::granted(const lease_grant& grant) {
+    impl_->granted(grant);
+}
+
+void consumer_driver::revoke(const shard_id& shard) {
+    if (auto* held = impl_->find(shard)) held->revoke();
+}
+
+void consumer_driver::lost(const shard_id& shard, const error& why) {
+    if (auto* held = impl_->find(shard)) held->lost(why);
+}
+
+void consumer_driver::membership(std::size_t index, std::size_t total) {
+    auto& log = impl_->loop.log();
+    if (!log.enabled(log_level::info)) return;
+    log.write(
+        log_level::info,
+        "group.membership",
+        {{"index", std::to_string(index)}, {"total", std::to_string(total)}}
+    );
+}
+
+void consumer_driver::failed(const error& why) {
+    if (impl_->on_failed) std::exchange(impl_->on_failed, nullptr)(why);
+}
+
+}  // namespace millrace
