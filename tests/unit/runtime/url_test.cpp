@@ -19,7 +19,10 @@ bool contains(const std::string& text, std::string_view part) {
 }
 
 TEST(Url, ReadsEachFormForItsRole) {
-    EXPECT_EQ(parse_url("sqlite:a b.db", url_role::outbox), (url{url_role::outbox, "sqlite:a b.db", "sqlite", "a b.db", ""}));
+    EXPECT_EQ(
+        parse_url("sqlite:a b.db", url_role::outbox),
+        (url{url_role::outbox, "sqlite:a b.db", "sqlite", "a b.db", ""})
+    );
     EXPECT_EQ(parse_url("sqlite:/x/s.db", url_role::state)->path, "/x/s.db");
     EXPECT_EQ(parse_url("local:streams.db", url_role::sink)->path, "streams.db");
     EXPECT_EQ(
