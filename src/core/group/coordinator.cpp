@@ -1,0 +1,334 @@
+#include "group/coordinator.hpp"
+
+#include "assert.hpp"
+#include "group/group_start.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+constexpr auto retry_pause = std::chrono::milliseconds{500};
+
+// A shorter tick would only load the store.
+constexpr auto tick_min = std::chrono::milliseconds{10};
+
+}  // namespace
+
+coordinator::coordinator(
+    group_options options,
+    process_identity self,
+    lapse_observer::process_gone gone,
+    std::function<std::uint64_t()> random
+)
+    : options_(options),
+      random_(std::move(random)),
+      lapse_(std::move(self), std::move(gone)),
+      budget_(options.checkpoints_per_second) {
+    options_.tick = std::clamp<nanoseconds>(options_.tick, tick_min, std::chrono::milliseconds{500});
+}
+
+std::vector<group_action> coordinator::step(mono_time now, mono_time deadline, const group_event& what) {
+    now_ = now;
+    deadline_ = options_.all_shards ? mono_time::max() : deadline;
+    ++steps_;
+    urgent_ = false;
+    std::visit([&](const auto& happened) { on(happened); }, what);
+    if (begun_ && !failed_ && !stopped_) {
+        settle_group_row();
+        if (replan_) plan();
+        create_planned();
+        take_planned();
+        write_due_checkpoints();
+        drain();
+        request_listings();
+    }
+    if (changed_ && taking_ == 0 && creating_.empty()) {
+        changed_ = false;
+        actions_.emplace_back(rows_were_changed{});
+    }
+    return std::exchange(actions_, {});
+}
+
+mono_time coordinator::wake() const {
+    auto next = mono_time::max();
+    if (!begun_ || stopped_ || failed_) return next;
+    const auto at = [&](mono_time when) { next = std::min(next, when); };
+    if (urgent_) at(now_);
+    if (!listing_workers_) at(next_tick_);
+    if (!dirty_.empty()) at(now_ + options_.checkpoint_every / 8);
+    for (const auto& [shard, when] : lease_wakes_)
+        at(when);
+    if (drain_until_) at(*drain_until_);
+    if (give_up_at_) at(*give_up_at_);
+    return std::max(next, now_);
+}
+
+void coordinator::on(const group_begin&) {
+    MILLRACE_ASSERT(!begun_);
+    begun_ = true;
+    next_tick_ = now_;
+    want_workers_ = want_rows_ = want_stream_ = true;
+}
+
+void coordinator::on(const group_tick&) {
+    std::vector<shard_id> due;
+    for (const auto& [shard, when] : lease_wakes_) {
+        if (when <= now_) due.push_back(shard);
+    }
+    for (const auto& shard : due)
+        step_lease(shard, lease_machine::timer{});
+    if (now_ < next_tick_) return;
+    want_workers_ = true;
+    if (admitted_) next_tick_ = now_ + options_.tick;
+    if (now_ >= rows_due_) want_rows_ = true;
+    if (now_ >= stream_due_) want_stream_ = true;
+    replan_ = replan_ || !to_take_.empty() || !to_create_.empty();
+}
+
+void coordinator::on(const session_came& what) {
+    mine_ = what.mine;
+    want_workers_ = want_rows_ = true;
+    next_tick_ = now_;
+}
+
+void coordinator::on(const session_went& what) {
+    if (what.mine == mine_) {
+        mine_ = incarnation{};
+        membership_.index.reset();
+        to_take_.clear();
+        for (const auto& shard : active_leases())
+            step_lease(shard, lease_machine::session_over{what.why});
+    }
+    if (what.why.code == errc::worker_id_taken) fail_for_good(what.why);
+}
+
+void coordinator::on(const discover_request&) {
+    want_stream_ = true;
+}
+
+// One listing of a kind at a time; what is wanted meanwhile is asked for when its reply is in.
+void coordinator::request_listings() {
+    const bool settled = options_.all_shards && admitted_;
+    if (want_workers_ && !listing_workers_ && !settled) {
+        want_workers_ = false;
+        listing_workers_ = steps_;
+        workers_sent_ = now_;
+        actions_.emplace_back(list_workers{});
+    }
+    if (want_rows_ && !listing_rows_ && recreation_ == recreation::none) {
+        want_rows_ = false;
+        listing_rows_ = steps_;
+        rows_due_ = now_ + options_.shard_list_every;
+        actions_.emplace_back(list_rows{});
+    }
+    if (want_stream_ && !listing_stream_) {
+        want_stream_ = false;
+        listing_stream_ = true;
+        stream_sent_ = now_;
+        stream_due_ = now_ + options_.discover_every;
+        actions_.emplace_back(list_stream{});
+    }
+}
+
+void coordinator::on(const workers_listed& reply) {
+    const auto begun = std::exchange(listing_workers_, std::nullopt).value_or(0);
+    next_tick_ = now_ + options_.tick;
+    if (!reply.outcome) {
+        return tell(log_level::warning, "workers.list_failed", "error", {}, reply.outcome.error().detail);
+    }
+    const auto& rows = *reply.outcome;
+    const auto over = lapse_.observe(workers_sent_, now_, rows);
+    for (const auto& row : over) {
+        if (row.incarnation == mine_ || !ending_.insert(row.incarnation).second) continue;
+        tell(log_level::info, "session.lapsed", "worker", row.worker.value(), row.process.host);
+        actions_.emplace_back(end_session{row.incarnation, row.counter});
+    }
+    worker_listing listing{begun, {}};
+    std::map<incarnation, std::uint64_t> changes;
+    for (const auto& row : rows) {
+        listing.sessions.insert(row.incarnation);
+        changes.emplace(row.incarnation, row.changes);
+        const auto before = changes_.find(row.incarnation);
+        const bool moved = before == changes_.end() || before->second != row.changes;
+        if (moved && row.incarnation != mine_) want_rows_ = true;
+    }
+    changes_ = std::move(changes);
+    workers_ = std::move(listing);
+    auto members = membership_of(rows, over, mine_);
+    if (members != membership_) {
+        membership_ = std::move(members);
+        want_rows_ = replan_ = true;
+        if (membership_.index) {
+            actions_.emplace_back(members_changed{*membership_.index, membership_.members.size()});
+        }
+    }
+    if (orphans_) replan_ = true;
+    if (group_ && stream_ && group_->stream_identity != stream_->identity) notice_recreated();
+    if (options_.all_shards && !admitted_) admit_all_shards(rows);
+}
+
+// All-shards mode begins when no session is left; one whose counter moves is alive.
+void coordinator::admit_all_shards(const std::vector<worker_row>& listed) {
+    for (const auto& row : listed) {
+        const auto [first, is_new] = first_counters_.emplace(row.incarnation, row.counter);
+        if (is_new || first->second == row.counter) continue;
+        return fail_for_good(
+            {errc::conflict,
+             retry_advice::never,
+             false,
+             fmt::format(
+                 "worker \"{}\" (process {} on host \"{}\") takes part in this group, so one process cannot "
+                 "take all shards; stop the workers or leave out --all-shards",
+                 row.worker.value(),
+                 row.process.pid,
+                 row.process.host
+             )}
+        );
+    }
+    if (!listed.empty()) return;
+    admitted_ = replan_ = true;
+    actions_.emplace_back(members_changed{0, 1});
+}
+
+void coordinator::on(const session_ended_reply& reply) {
+    ending_.erase(reply.session);
+    // Whether we ended it or somebody else did, the next listing shows it.
+    want_workers_ = true;
+}
+
+void coordinator::on(const rows_listed& reply) {
+    const auto begun = std::exchange(listing_rows_, std::nullopt).value_or(0);
+    if (!reply.outcome) {
+        rows_due_ = now_ + retry_pause;
+        return tell(log_level::warning, "shards.list_failed", "error", {}, reply.outcome.error().detail);
+    }
+    if (recreation_ == recreation::listing) return recreated_rows_listed(*reply.outcome);
+    table_.merge(*reply.outcome, begun, steps_, active_leases());
+    for (const auto& row : *reply.outcome) {
+        if (leases_.contains(row.shard)) step_lease(row.shard, lease_machine::observed{row});
+    }
+    rows_known_ = replan_ = true;
+}
+
+void coordinator::on(const stream_listed& reply) {
+    listing_stream_ = false;
+    if (!reply.outcome) {
+        stream_due_ = now_ + retry_pause;
+        return tell(log_level::warning, "stream.list_failed", "error", {}, reply.outcome.error().detail);
+    }
+    stream_ = *reply.outcome;
+    stream_seen_ = stream_sent_;
+    group_retry_at_ = std::min(group_retry_at_, now_);
+    std::set<shard_id> listed;
+    for (const auto& shard : stream_->shards)
+        listed.insert(shard.shard);
+    std::erase_if(unlisted_since_, [&](const auto& known) { return listed.contains(known.first); });
+    for (const auto& row : table_.rows()) {
+        if (row.finished_at && !listed.contains(row.shard)) unlisted_since_.emplace(row.shard, now_);
+    }
+    replan_ = true;
+    if (group_ && group_->stream_identity != stream_->identity) notice_recreated();
+}
+
+void coordinator::read_group_row() {
+    group_state_ = group_state::reading;
+    actions_.emplace_back(millrace::read_group{});
+}
+
+void coordinator::settle_group_row() {
+    if (group_state_ == group_state::unknown && now_ >= group_retry_at_) read_group_row();
+}
+
+void coordinator::on(const group_read& reply) {
+    if (!reply.outcome) {
+        group_state_ = group_state::unknown;
+        group_retry_at_ = now_ + retry_pause;
+        return tell(log_level::warning, "group.read_failed", "error", {}, reply.outcome.error().detail);
+    }
+    if (*reply.outcome) return adopt_group_row(**reply.outcome);
+    group_.reset();
+    group_state_ = group_state::unknown;
+    if (!stream_) {
+        group_retry_at_ = now_ + options_.tick;
+        return;
+    }
+    group_state_ = group_state::creating;
+    group_sent_ = first_group_row(options_, *stream_, write_id{random_()});
+    actions_.emplace_back(write_group{*group_sent_, std::nullopt});
+}
+
+// In doubt or refused: the row as read is the truth, whoever wrote it.
+void coordinator::on(const group_written& reply) {
+    if (reply.outcome) {
+        const bool switched = recreation_ == recreation::switching;
+        recreation_ = switched ? recreation::none : recreation_;
+        want_rows_ = want_rows_ || switched;
+        return adopt_group_row(*group_sent_);
+    }
+    const auto& why = reply.outcome.error();
+    if (recreation_ == recreation::switching) recreation_ = recreation::none;
+    if (why.in_doubt || why.code == errc::conflict) return read_group_row();
+    group_state_ = group_ ? group_state::known : group_state::unknown;
+    group_retry_at_ = now_ + retry_pause;
+    tell(log_level::warning, "group.write_failed", "error", {}, why.detail);
+}
+
+void coordinator::adopt_group_row(const group_row& row) {
+    group_state_ = group_state::known;
+    if (auto known = check_format(row); !known) return fail_for_good(known.error());
+    if (!group_) {
+        if (const auto ignored = start_is_ignored(options_, row)) {
+            tell(log_level::warning, "group.start_ignored", "start", {}, *ignored);
+        }
+    }
+    group_ = row;
+    if (recreation_ == recreation::reading) return recreated_group_read(row);
+    replan_ = true;
+    if (stream_ && row.stream_identity != stream_->identity) notice_recreated();
+}
+
+void coordinator::fail_for_good(error why) {
+    if (std::exchange(failed_, true)) return;
+    for (const auto& shard : active_leases())
+        step_lease(shard, lease_machine::session_over{why});
+    tell(log_level::error, "group.failed", "error", {}, why.detail);
+    actions_.emplace_back(group_failed{std::move(why)});
+}
+
+void coordinator::tell(
+    log_level level, const char* event, const char* key, std::string value, std::string detail
+) {
+    actions_.emplace_back(group_note{level, event, key, std::move(value), std::move(detail)});
+}
+
+std::vector<shard_status> coordinator::status() const {
+    std::vector<shard_status> all;
+    const auto rows = table_.rows();
+    const auto traced = trace_lineage(stream_ ? stream_->shards : std::vector<listed_shard>{}, rows);
+    all.reserve(traced.shards.size());
+    for (const auto& standing : traced.shards) {
+        shard_status one;
+        if (const auto* row = table_.find(standing.shard)) {
+            one.row = *row;
+        } else {
+            one.row.shard = standing.shard;
+            one.row.parents = standing.parents;
+        }
+        one.listed = stream_ && standing.listed;
+        one.ready = standing.stage == shard_stage::ready;
+        const auto lease = leases_.find(standing.shard);
+        one.mine = lease != leases_.end() && lease->second.now_in() == lease_machine::state::held;
+        const auto& owner = one.row.owner;
+        one.owner_lapsed = !owner.value().empty() && owner != mine_ &&
+                           (!workers_.sessions.contains(owner) || lapse_.lapsed(owner));
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+}  // namespace millrace

@@ -1,0 +1,199 @@
+/// One worker's part in a group as a state machine: sees the others, ends sessions that have lapsed, creates
+/// rows, takes and gives back shards, writes checkpoints in time.
+///
+/// It does no I/O and reads no clock: the caller carries out the actions, reports their outcomes, and calls
+/// again at `wake()`. A quiet tick costs one small listing of the workers, however many shards there are.
+/// It leaves `updated_at` to the caller. Lives on one thread.
+#pragma once
+
+#include "group/assignment.hpp"
+#include "group/checkpoint_budget.hpp"
+#include "group/coordinator_io.hpp"
+#include "group/lapse.hpp"
+#include "group/lease.hpp"
+#include "group/membership.hpp"
+#include "group/options.hpp"
+#include "group/shard_table.hpp"
+#include "port/lease_store.hpp"
+#include "port/record_source.hpp"
+#include "shard/lineage.hpp"
+
+#include <millrace/error.hpp>
+#include <millrace/names.hpp>
+#include <millrace/time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+class coordinator {
+public:
+    coordinator(
+        group_options options,
+        process_identity self,
+        lapse_observer::process_gone gone,
+        std::function<std::uint64_t()> random
+    );
+
+    /// `deadline` is that of the present session; it limits takes and checkpoints.
+    [[nodiscard]] std::vector<group_action> step(mono_time now, mono_time deadline, const group_event& what);
+
+    /// As `lease_machine::advance`. The caller steps with `group_tick` when `wake()` has come nearer.
+    result<void> advance(
+        mono_time now, const shard_id& shard, epoch e, const checkpoint& reached, std::uint64_t records
+    );
+
+    /// The error that the use of this handle would give.
+    [[nodiscard]] result<void> usable(const shard_id& shard, epoch e) const;
+
+    [[nodiscard]] mono_time wake() const;
+
+    /// The ticket of the latest request to persist.
+    [[nodiscard]] std::uint64_t persist_requests(const shard_id& shard) const;
+    [[nodiscard]] std::uint64_t records_at_risk() const;
+    [[nodiscard]] std::vector<shard_status> status() const;
+    [[nodiscard]] const incarnation& mine() const { return mine_; }
+
+private:
+    enum class group_state : std::uint8_t { unknown, reading, creating, known };
+
+    // coordinator.cpp: listings and the group row
+    void on(const group_begin&);
+    void on(const group_tick&);
+    void on(const session_came& what);
+    void on(const session_went& what);
+    void on(const workers_listed& reply);
+    void on(const rows_listed& reply);
+    void on(const stream_listed& reply);
+    void on(const group_read& reply);
+    void on(const group_written& reply);
+    void on(const session_ended_reply& reply);
+    void on(const discover_request&);
+    void request_listings();
+    void read_group_row();
+    void settle_group_row();
+    void adopt_group_row(const group_row& row);
+    void admit_all_shards(const std::vector<worker_row>& listed);
+    void fail_for_good(error why);
+    void tell(log_level level, const char* event, const char* key, std::string value, std::string detail);
+
+    // coordinator_plan.cpp: who should hold what
+    [[nodiscard]] bool can_plan() const;
+    void plan();
+    void plan_rows(const lineage& traced);
+    void plan_leases(const std::vector<assignable_shard>& shards);
+    void hold_everything(const std::vector<assignable_shard>& shards);
+    void adopt_late_takes(const std::vector<assignable_shard>& shards, const std::vector<bool>& wanted);
+    void take_planned();
+    void create_planned();
+    void tidy();
+    void on(const row_created& reply);
+    void on(const row_removed& reply);
+    [[nodiscard]] epoch epoch_above() const;
+
+    // coordinator_leases.cpp: what this worker holds
+    void on(const lease_written& reply);
+    void on(const lease_read& reply);
+    void on(const persist_request& what);
+    void on(const release_request& what);
+    void on(const finish_request& what);
+    void on(const stop_request&);
+    void step_lease(const shard_id& shard, const lease_machine::event& what);
+    void start_lease(const shard_row& row, const lease_machine::event& how, bool silent);
+    void lease_happened(const shard_id& shard, lease_machine& lease, const lease_machine::action& what);
+    void lease_ended(const shard_id& shard, const lease_machine& lease);
+    void write_due_checkpoints();
+    void revoke(const shard_id& shard);
+    void drain();
+    [[nodiscard]] std::set<shard_id> active_leases() const;
+    [[nodiscard]] bool holds_any() const;
+
+    // coordinator_recreated.cpp: the stream was deleted and made again under its name
+    void notice_recreated();
+    void recreated_rows_listed(const std::vector<shard_row>& rows);
+    void recreated_group_read(const group_row& row);
+    void set_aside();
+    void on(const row_set_aside& reply);
+
+    group_options options_;
+    std::function<std::uint64_t()> random_;
+    lapse_observer lapse_;
+    checkpoint_budget budget_;
+
+    mono_time now_{};
+    mono_time deadline_{mono_time::min()};
+    step_count steps_{0};
+    std::vector<group_action> actions_;
+    bool begun_{false};
+    bool failed_{false};
+    bool replan_{false};
+    bool urgent_{false};   // a checkpoint is due by its number of records
+    bool changed_{false};  // rows of ours that the others should look at
+
+    incarnation mine_;
+    worker_listing workers_;
+    std::map<incarnation, std::uint64_t> changes_;
+    std::map<incarnation, version> first_counters_;  // all-shards mode
+    group_membership membership_;
+    std::set<incarnation> ending_;
+    bool admitted_{false};  // all-shards mode: no session lives
+
+    std::optional<step_count> listing_workers_;
+    mono_time workers_sent_{};
+    mono_time next_tick_{};
+    bool want_workers_{false};
+
+    shard_table table_;
+    std::optional<step_count> listing_rows_;
+    bool rows_known_{false};
+    bool want_rows_{false};
+    mono_time rows_due_{};
+
+    std::optional<stream_listing> stream_;
+    bool listing_stream_{false};
+    bool want_stream_{false};
+    mono_time stream_due_{};
+    mono_time stream_sent_{};
+    mono_time stream_seen_{};           // when the latest complete listing was asked for
+    std::set<shard_id> unlisted_rows_;  // rows of shards that the latest listing lacks
+    std::map<shard_id, mono_time> unlisted_since_;
+    std::set<std::string> problems_told_;
+
+    group_state group_state_{group_state::unknown};
+    std::optional<group_row> group_;
+    std::optional<group_row> group_sent_;
+    mono_time group_retry_at_{};
+
+    std::map<shard_id, lease_machine> leases_;
+    std::set<shard_id> granted_;
+    std::set<shard_id> silent_;
+    std::set<shard_id> revoked_;
+    std::set<shard_id> dirty_;
+    std::map<shard_id, mono_time> lease_wakes_;
+    std::vector<shard_id> to_take_;
+    std::size_t taking_{0};
+    mono_time take_after_{};
+    std::vector<shard_row> to_create_;
+    std::set<shard_id> creating_;
+    std::map<shard_id, shard_row> removing_;
+    bool orphans_{false};  // shards of owners that are not live: look again at the next listing
+
+    std::optional<mono_time> drain_until_;
+    std::optional<mono_time> give_up_at_;
+    bool stopped_{false};
+
+    enum class recreation : std::uint8_t { none, listing, reading, writing, switching };
+    recreation recreation_{recreation::none};
+    std::string recreation_told_;
+    std::vector<shard_row> recreated_rows_;
+    std::set<shard_id> setting_aside_;
+};
+
+}  // namespace millrace

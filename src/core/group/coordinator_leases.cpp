@@ -1,0 +1,288 @@
+// What this worker holds: its lease machines, checkpoints in time, giving back.
+#include "group/coordinator.hpp"
+#include "overload.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+constexpr auto take_pause = std::chrono::milliseconds{200};
+
+// After the drain limit, the last writes get so long before the session's end has to do.
+constexpr auto last_writes = std::chrono::seconds{5};
+
+}  // namespace
+
+result<void> coordinator::advance(
+    mono_time now, const shard_id& shard, epoch e, const checkpoint& reached, std::uint64_t records
+) {
+    if (auto ok = usable(shard, e); !ok) return ok;
+    auto& lease = leases_.at(shard);
+    auto outcome = lease.advance(now, e, reached, records);
+    if (lease.dirty() && dirty_.insert(shard).second) now_ = std::max(now_, now);
+    if (lease.unwritten_records() >= options_.checkpoint_records && !lease.writing()) urgent_ = true;
+    return outcome;
+}
+
+result<void> coordinator::usable(const shard_id& shard, epoch e) const {
+    if (const auto lease = leases_.find(shard); lease != leases_.end()) return lease->second.usable(e);
+    return fail(
+        errc::not_owner,
+        fmt::format("shard \"{}\" was never granted to this worker; wait for a grant", shard.value())
+    );
+}
+
+std::uint64_t coordinator::persist_requests(const shard_id& shard) const {
+    const auto lease = leases_.find(shard);
+    return lease == leases_.end() ? 0 : lease->second.persist_requests();
+}
+
+std::uint64_t coordinator::records_at_risk() const {
+    std::uint64_t total = 0;
+    for (const auto& shard : dirty_) {
+        if (const auto lease = leases_.find(shard); lease != leases_.end()) {
+            total += lease->second.unwritten_records();
+        }
+    }
+    return total;
+}
+
+std::set<shard_id> coordinator::active_leases() const {
+    std::set<shard_id> active;
+    for (const auto& [shard, lease] : leases_) {
+        if (lease.active()) active.insert(shard);
+    }
+    return active;
+}
+
+bool coordinator::holds_any() const {
+    return std::any_of(leases_.begin(), leases_.end(), [](const auto& l) { return l.second.active(); });
+}
+
+void coordinator::on(const lease_written& reply) {
+    step_lease(reply.shard, lease_machine::write_done{reply.outcome});
+}
+
+void coordinator::on(const lease_read& reply) {
+    step_lease(reply.shard, lease_machine::read_done{reply.outcome});
+}
+
+void coordinator::on(const persist_request& what) {
+    step_lease(what.shard, lease_machine::persist{});
+}
+
+void coordinator::on(const release_request& what) {
+    step_lease(what.shard, lease_machine::release{});
+}
+
+void coordinator::on(const finish_request& what) {
+    step_lease(what.shard, lease_machine::finish{what.at});
+}
+
+void coordinator::start_lease(const shard_row& row, const lease_machine::event& how, bool silent) {
+    const auto shard = row.shard;
+    lease_machine fresh(row, options_.all_shards ? incarnation{} : mine_, random_);
+    leases_.insert_or_assign(shard, std::move(fresh));
+    granted_.erase(shard);
+    revoked_.erase(shard);
+    dirty_.erase(shard);
+    if (silent) silent_.insert(shard);
+    step_lease(shard, how);
+}
+
+void coordinator::step_lease(const shard_id& shard, const lease_machine::event& what) {
+    const auto found = leases_.find(shard);
+    if (found == leases_.end()) return;
+    auto& lease = found->second;
+    const bool was_taking = lease.now_in() == lease_machine::state::taking;
+    const bool was_active = lease.active();
+    const auto actions = lease.step(now_, what);
+    if (was_taking && lease.now_in() != lease_machine::state::taking) --taking_;
+    table_.put(lease.row(), steps_);
+    for (const auto& action : actions)
+        lease_happened(shard, lease, action);
+    if (was_active && !lease.active()) lease_ended(shard, lease);
+    if (!lease.dirty() || !lease.active()) dirty_.erase(shard);
+    if (const auto wake = lease.wake()) {
+        lease_wakes_[shard] = *wake;
+    } else {
+        lease_wakes_.erase(shard);
+    }
+}
+
+void coordinator::lease_happened(
+    const shard_id& shard, lease_machine& lease, const lease_machine::action& what
+) {
+    std::visit(
+        overload{
+            [&](const lease_machine::write& a) {
+                actions_.emplace_back(write_lease{a.row, a.expected});
+            },
+            [&](const lease_machine::read&) { actions_.emplace_back(read_lease{shard}); },
+            [&](const lease_machine::taken&) {
+                changed_ = true;
+                if (silent_.contains(shard)) return;
+                granted_.insert(shard);
+                tell(
+                    log_level::info,
+                    "lease.taken",
+                    "shard",
+                    shard.value(),
+                    fmt::format("epoch {}", lease.epoch().value())
+                );
+                actions_.emplace_back(lease_granted{lease.row(), start_of(*group_)});
+            },
+            [&](const lease_machine::refused& a) {
+                tell(log_level::debug, "lease.refused", "shard", shard.value(), a.why.detail);
+                if (!table_.takeable(shard, workers_)) return;
+                // Nothing tells why it should go better at once.
+                take_after_ = now_ + take_pause;
+                want_rows_ = true;
+            },
+            [&](const lease_machine::persisted& a) {
+                if (!a.outcome && lease.active()) {
+                    tell(
+                        log_level::warning,
+                        "checkpoint.failed",
+                        "shard",
+                        shard.value(),
+                        a.outcome.error().detail
+                    );
+                }
+                actions_.emplace_back(lease_persisted{shard, a.upto, a.outcome});
+            },
+            [&](const lease_machine::released&) {
+                if (!granted_.contains(shard)) return;
+                tell(log_level::info, "lease.released", "shard", shard.value(), {});
+                actions_.emplace_back(lease_released{shard});
+            },
+            [&](const lease_machine::finished&) {
+                tell(log_level::info, "shard.finished", "shard", shard.value(), {});
+                actions_.emplace_back(lease_finished{shard});
+                want_stream_ = true;
+            },
+            [&](const lease_machine::lost& a) {
+                if (!granted_.contains(shard)) return;
+                tell(log_level::warning, "lease.lost", "shard", shard.value(), a.why.detail);
+                actions_.emplace_back(lease_lost{shard, a.why, lease.releasing()});
+            },
+        },
+        what
+    );
+}
+
+void coordinator::lease_ended(const shard_id& shard, const lease_machine& lease) {
+    granted_.erase(shard);
+    silent_.erase(shard);
+    revoked_.erase(shard);
+    replan_ = true;
+    switch (lease.now_in()) {
+        case lease_machine::state::released:
+        case lease_machine::state::finished:
+            changed_ = true;
+            break;
+        case lease_machine::state::lost:
+            want_rows_ = true;
+            if (!options_.all_shards || failed_) break;
+            fail_for_good(
+                {errc::conflict,
+                 retry_advice::never,
+                 false,
+                 fmt::format(
+                     "another process writes shard \"{}\" of this group, so this one cannot take all shards; "
+                     "run only one, or leave out --all-shards",
+                     shard.value()
+                 )}
+            );
+            break;
+        default:
+            break;
+    }
+}
+
+// An acknowledgement is written when it is old enough, or when many are waiting; the oldest first.
+void coordinator::write_due_checkpoints() {
+    if (dirty_.empty() || now_ >= deadline_) return;
+    std::vector<std::pair<mono_time, shard_id>> due;
+    for (const auto& shard : dirty_) {
+        const auto& lease = leases_.at(shard);
+        const auto since = lease.unwritten_since();
+        if (lease.writing() || lease.wake() || !since) continue;
+        const bool many = lease.unwritten_records() >= options_.checkpoint_records;
+        if (many || now_ - *since >= options_.checkpoint_every) due.emplace_back(*since, shard);
+    }
+    std::sort(due.begin(), due.end());
+    for (const auto& [since, shard] : due) {
+        if (!budget_.spend(now_)) break;
+        step_lease(shard, lease_machine::persist{});
+    }
+}
+
+void coordinator::revoke(const shard_id& shard) {
+    const auto lease = leases_.find(shard);
+    if (lease == leases_.end() || !lease->second.active() || lease->second.releasing()) return;
+    if (lease->second.now_in() == lease_machine::state::taking) {
+        return step_lease(shard, lease_machine::release{});
+    }
+    if (granted_.contains(shard) && revoked_.insert(shard).second) {
+        actions_.emplace_back(lease_revoked{shard});
+    }
+}
+
+void coordinator::on(const stop_request&) {
+    if (failed_ || stopped_ || !begun_) {
+        stopped_ = true;
+        actions_.emplace_back(group_stopped{{}});
+        return;
+    }
+    if (drain_until_) return;
+    drain_until_ = now_ + options_.drain_limit;
+    give_up_at_ = *drain_until_ + last_writes;
+    to_take_.clear();
+    to_create_.clear();
+    for (const auto& shard : active_leases())
+        revoke(shard);
+}
+
+void coordinator::drain() {
+    if (!drain_until_) return;
+    if (!holds_any()) {
+        stopped_ = true;
+        actions_.emplace_back(group_stopped{{}});
+        return;
+    }
+    if (now_ >= *give_up_at_) {
+        stopped_ = true;
+        actions_.emplace_back(group_stopped{fail(
+            errc::unavailable,
+            "some shards could not be given back in time; they come free when the session ends",
+            retry_advice::never,
+            true
+        )});
+        return;
+    }
+    if (now_ < *drain_until_) return;
+    for (const auto& shard : active_leases()) {
+        if (leases_.at(shard).releasing()) continue;
+        error why{
+            errc::cancelled,
+            retry_advice::never,
+            false,
+            fmt::format(
+                "shard \"{}\" was not given back within the drain limit; it goes on from its last "
+                "acknowledged position elsewhere",
+                shard.value()
+            )};
+        tell(log_level::warning, "lease.drain_limit", "shard", shard.value(), why.detail);
+        if (granted_.contains(shard)) actions_.emplace_back(lease_lost{shard, std::move(why), false});
+        granted_.erase(shard);
+        step_lease(shard, lease_machine::release{});
+    }
+}
+
+}  // namespace millrace

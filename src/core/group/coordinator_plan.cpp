@@ -1,0 +1,234 @@
+// Who should hold what: rows to create, shards to take, to give back, to delete.
+#include "group/coordinator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+// Requests of a kind in flight: enough to hide the store's latency, few enough to leave room for others.
+constexpr std::size_t takes_in_flight_max = 32;
+constexpr std::size_t creates_in_flight_max = 32;
+constexpr std::size_t removes_in_flight_max = 8;
+
+}  // namespace
+
+bool coordinator::can_plan() const {
+    if (!group_ || !stream_ || !rows_known_ || group_state_ != group_state::known) return false;
+    if (recreation_ != recreation::none || group_->stream_identity != stream_->identity) return false;
+    return options_.all_shards ? admitted_ : membership_.index && !mine_.value().empty();
+}
+
+void coordinator::plan() {
+    if (!can_plan()) return;
+    replan_ = false;
+    to_take_.clear();
+    orphans_ = false;
+    const auto traced = trace_lineage(stream_->shards, table_.rows());
+    for (const auto& problem : traced.problems) {
+        if (problems_told_.size() < 100 && problems_told_.insert(problem).second) {
+            tell(log_level::warning, "stream.nonsense", "stream", {}, problem);
+        }
+    }
+    plan_rows(traced);
+    std::vector<assignable_shard> shards;
+    for (const auto& standing : traced.shards) {
+        if (standing.stage != shard_stage::ready || !standing.has_row) continue;
+        const auto lease = leases_.find(standing.shard);
+        const bool ours = lease != leases_.end() && lease->second.active();
+        shards.push_back({standing.shard, ours ? mine_ : table_.find(standing.shard)->owner});
+    }
+    if (options_.all_shards) {
+        hold_everything(shards);
+    } else {
+        plan_leases(shards);
+    }
+    tidy();
+}
+
+// Rows are missing for shards that were just discovered. Each worker begins elsewhere, so that few collide.
+void coordinator::plan_rows(const lineage& traced) {
+    to_create_.clear();
+    std::set<shard_id> unlisted;
+    for (const auto& standing : traced.shards) {
+        if (standing.has_row && !standing.listed) unlisted.insert(standing.shard);
+        if (standing.has_row || !standing.listed || creating_.contains(standing.shard)) continue;
+        shard_row row;
+        row.shard = standing.shard;
+        row.parents = standing.parents;
+        row.epoch = epoch_above();
+        // Not from one: a late write on a deleted row of that name must not fit the new one.
+        row.version = version{(random_() >> 40) + 1};
+        row.write_id = write_id{random_()};
+        to_create_.push_back(std::move(row));
+    }
+    if (!to_create_.empty() && membership_.index) {
+        const auto first = *membership_.index * to_create_.size() / membership_.members.size();
+        std::rotate(
+            to_create_.begin(), to_create_.begin() + static_cast<std::ptrdiff_t>(first), to_create_.end()
+        );
+    }
+    // A row that another worker created for a shard that our listing does not have yet.
+    const bool news =
+        !std::includes(unlisted_rows_.begin(), unlisted_rows_.end(), unlisted.begin(), unlisted.end());
+    if (news) want_stream_ = true;
+    unlisted_rows_ = std::move(unlisted);
+}
+
+void coordinator::hold_everything(const std::vector<assignable_shard>& shards) {
+    if (drain_until_) return;
+    for (const auto& shard : shards) {
+        const auto lease = leases_.find(shard.shard);
+        if (lease != leases_.end() && lease->second.active()) continue;
+        start_lease(*table_.find(shard.shard), lease_machine::adopt{}, false);
+    }
+}
+
+void coordinator::plan_leases(const std::vector<assignable_shard>& shards) {
+    std::vector<incarnation> sessions;
+    for (const auto& member : membership_.members)
+        sessions.push_back(member.session);
+    const auto target = assign_shards(sessions, shards);
+    const auto quota = static_cast<std::size_t>(std::count(target.begin(), target.end(), *membership_.index));
+
+    const std::set<incarnation> live(sessions.begin(), sessions.end());
+    std::vector<bool> wanted(shards.size());
+    std::vector<shard_id> others;
+    std::size_t held = 0;
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        const auto& shard = shards[i].shard;
+        wanted[i] = target[i] == *membership_.index;
+        if (shards[i].owner == mine_) {
+            const auto lease = leases_.find(shard);
+            if (lease == leases_.end() || !lease->second.active()) continue;  // a take that landed late
+            if (!lease->second.releasing()) ++held;
+            if (!wanted[i]) revoke(shard);
+            continue;
+        }
+        if (!shards[i].owner.value().empty() && !live.contains(shards[i].owner)) orphans_ = true;
+        if (!table_.takeable(shard, workers_)) {
+            // Gone, as it seems; a listing begun from now on can prove it.
+            if (!workers_.sessions.contains(shards[i].owner)) want_workers_ = true;
+            continue;
+        }
+        (wanted[i] ? to_take_ : others).push_back(shard);
+    }
+    adopt_late_takes(shards, wanted);
+    if (drain_until_) return to_take_.clear();
+    // What is computed for us may still be held; a free one is better than waiting for it.
+    for (const auto& shard : others) {
+        if (held + to_take_.size() >= quota) break;
+        to_take_.push_back(shard);
+    }
+}
+
+// A row that names this session although we do not hold it: an earlier take that landed late.
+void coordinator::adopt_late_takes(
+    const std::vector<assignable_shard>& shards, const std::vector<bool>& wanted
+) {
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        if (shards[i].owner != mine_) continue;
+        const auto lease = leases_.find(shards[i].shard);
+        if (lease != leases_.end() && lease->second.active()) continue;
+        const bool keep = wanted[i] && !drain_until_;
+        start_lease(*table_.find(shards[i].shard), lease_machine::adopt{}, !keep);
+        if (!keep) step_lease(shards[i].shard, lease_machine::release{});
+    }
+}
+
+void coordinator::take_planned() {
+    if (to_take_.empty() || !can_plan() || now_ < take_after_ || now_ >= deadline_) return;
+    std::size_t started = 0;
+    while (started < to_take_.size() && taking_ < takes_in_flight_max) {
+        const auto* row = table_.find(to_take_[started++]);
+        if (row == nullptr || !table_.takeable(row->shard, workers_)) continue;
+        const auto lease = leases_.find(row->shard);
+        if (lease != leases_.end() && lease->second.active()) continue;
+        ++taking_;
+        start_lease(*row, lease_machine::take{epoch_above()}, false);
+    }
+    to_take_.erase(to_take_.begin(), to_take_.begin() + static_cast<std::ptrdiff_t>(started));
+}
+
+void coordinator::create_planned() {
+    std::size_t started = 0;
+    while (started < to_create_.size() && creating_.size() < creates_in_flight_max) {
+        const auto& row = to_create_[started++];
+        if (!creating_.insert(row.shard).second) continue;
+        actions_.emplace_back(create_row{row});
+    }
+    to_create_.erase(to_create_.begin(), to_create_.begin() + static_cast<std::ptrdiff_t>(started));
+}
+
+void coordinator::on(const row_created& reply) {
+    creating_.erase(reply.row.shard);
+    if (reply.outcome) {
+        table_.put(reply.row, steps_);
+        changed_ = true;
+        if (to_create_.empty() && creating_.empty()) replan_ = true;
+        return;
+    }
+    const auto& why = reply.outcome.error();
+    // Another worker is creating them, too, or nobody knows: the rows themselves tell.
+    if (why.in_doubt || why.code == errc::conflict) {
+        to_create_.clear();
+        want_rows_ = true;
+        return;
+    }
+    to_create_.clear();
+    rows_due_ = now_;
+    tell(log_level::warning, "shard.create_failed", "shard", reply.row.shard.value(), why.detail);
+}
+
+epoch coordinator::epoch_above() const {
+    return std::max(table_.highest_epoch(), group_ ? group_->epoch_floor : epoch{});
+}
+
+// Finished rows whose shard has long been unlisted go. The group row keeps their epochs first, so that a
+// shard of that name, should it come back, starts above them. Only the first worker bothers.
+void coordinator::tidy() {
+    if (!options_.all_shards && membership_.index != 0) return;
+    std::vector<const shard_row*> due;
+    epoch highest;
+    for (const auto& [shard, since] : unlisted_since_) {
+        const auto* row = table_.find(shard);
+        if (row == nullptr || !row->finished_at || removing_.contains(shard)) continue;
+        if (stream_seen_ < since || stream_seen_ - since < options_.tidy_after) continue;
+        due.push_back(row);
+        highest = std::max(highest, row->epoch);
+    }
+    if (due.empty()) return;
+    if (group_->epoch_floor < highest) {
+        group_sent_ = group_;
+        group_sent_->epoch_floor = highest;
+        group_sent_->version = version{group_->version.value() + 1};
+        group_sent_->write_id = write_id{random_()};
+        group_state_ = group_state::creating;
+        actions_.emplace_back(write_group{*group_sent_, group_->version});
+        return;
+    }
+    for (const auto* row : due) {
+        if (removing_.size() == removes_in_flight_max) break;
+        removing_.emplace(row->shard, *row);
+        actions_.emplace_back(remove_row{row->shard, row->version});
+    }
+}
+
+void coordinator::on(const row_removed& reply) {
+    removing_.erase(reply.shard);
+    if (reply.outcome) {
+        tell(log_level::info, "shard.tidied", "shard", reply.shard.value(), {});
+        table_.forget(reply.shard);
+        unlisted_since_.erase(reply.shard);
+        leases_.erase(reply.shard);
+        replan_ = replan_ || removing_.empty();
+    } else {
+        want_rows_ = true;
+    }
+}
+
+}  // namespace millrace

@@ -1,0 +1,119 @@
+// The stream was deleted and made again under its name: the old checkpoints mean nothing in it.
+//
+// Nobody takes a shard while the group row names another stream than the listing. Rows are listed *before*
+// the group row is read: if that still names the old stream, every row of the listing is of the old one, and
+// conditional writes see to it that it still is. Only when all are set aside does the group row name the new
+// stream, so a crash in between is taken up by whoever comes next.
+#include "group/coordinator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+bool of_use(const shard_row& row) {
+    return row.checkpoint || row.finished_at || !row.owner.value().empty();
+}
+
+}  // namespace
+
+void coordinator::notice_recreated() {
+    if (recreation_ != recreation::none || listing_rows_) return;
+    if (recreation_told_ != stream_->identity) {
+        recreation_told_ = stream_->identity;
+        tell(
+            log_level::warning,
+            "stream.recreated",
+            "stream",
+            stream_->identity,
+            fmt::format(
+                "the stream was made anew (it was \"{}\"); the old checkpoints are set aside and every shard "
+                "is "
+                "read from its start position",
+                group_->stream_identity
+            )
+        );
+    }
+    for (const auto& shard : active_leases())
+        step_lease(
+            shard,
+            lease_machine::session_over{
+                {errc::not_owner, retry_advice::never, false, "the stream was deleted and made anew"}}
+        );
+    recreation_ = recreation::listing;
+    listing_rows_ = steps_;
+    actions_.emplace_back(list_rows{});
+}
+
+void coordinator::recreated_rows_listed(const std::vector<shard_row>& rows) {
+    recreated_rows_ = rows;
+    recreation_ = recreation::reading;
+    read_group_row();
+}
+
+void coordinator::recreated_group_read(const group_row& row) {
+    recreation_ = recreation::none;
+    want_rows_ = true;
+    if (!stream_ || row.stream_identity == stream_->identity) {
+        replan_ = true;
+        return;
+    }
+    set_aside();
+}
+
+void coordinator::set_aside() {
+    constexpr std::size_t at_once = 64;
+    bool held = false;
+    setting_aside_.clear();
+    for (const auto& row : recreated_rows_) {
+        if (!of_use(row)) continue;
+        const bool live =
+            !row.owner.value().empty() && row.owner != mine_ && workers_.sessions.contains(row.owner);
+        held = held || live;
+        if (live || setting_aside_.size() == at_once) continue;
+        auto next = row;
+        next.owner = incarnation{};
+        next.epoch = epoch{std::max(epoch_above(), row.epoch).value() + 1};
+        next.version = version{row.version.value() + 1};
+        next.write_id = write_id{random_()};
+        next.checkpoint.reset();
+        next.finished_at.reset();
+        if (row.checkpoint) {
+            tell(
+                log_level::info,
+                "checkpoint.set_aside",
+                "shard",
+                row.shard.value(),
+                row.checkpoint->position.sequence.to_string()
+            );
+        }
+        setting_aside_.insert(row.shard);
+        actions_.emplace_back(set_row_aside{std::move(next), row.version});
+    }
+    if (!setting_aside_.empty()) {
+        recreation_ = recreation::writing;
+    } else if (!held) {
+        recreation_ = recreation::switching;
+        group_sent_ = group_;
+        group_sent_->stream_identity = stream_->identity;
+        group_sent_->version = version{group_->version.value() + 1};
+        group_sent_->write_id = write_id{random_()};
+        group_state_ = group_state::creating;
+        actions_.emplace_back(write_group{*group_sent_, group_->version});
+    }
+    // Otherwise a live worker still holds some: it notices by itself; we look again with the next listing.
+}
+
+void coordinator::on(const row_set_aside& reply) {
+    setting_aside_.erase(reply.row.shard);
+    if (reply.outcome) table_.put(reply.row, steps_);
+    if (!setting_aside_.empty() || recreation_ != recreation::writing) return;
+    recreation_ = recreation::none;
+    notice_recreated();
+}
+
+}  // namespace millrace
