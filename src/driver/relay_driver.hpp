@@ -6,31 +6,16 @@
 #include "port/event_sink.hpp"
 #include "port/host.hpp"
 #include "port/outbox_source.hpp"
+#include "relay/counters.hpp"
 #include "relay/options.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/names.hpp>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 
 namespace millrace {
-
-/// Totals since the start, and gauges.
-struct relay_counters {
-    std::uint64_t read{0};
-    std::uint64_t published{0};  ///< Handed to the sink.
-    std::uint64_t acknowledged{0};
-    std::uint64_t deleted{0};
-    std::uint64_t retried{0};
-    std::uint64_t buried{0};  ///< Moved to the dead letters.
-    std::uint64_t window_rebuilds{0};
-    std::uint64_t in_flight{0};  ///< Now.
-    std::uint64_t bytes_in_memory{0};
-    std::uint64_t gaps{0};                ///< Ranges of ids that may still be filled, now.
-    std::uint64_t duplicates_at_risk{0};  ///< Acknowledged but not yet deleted, and in flight, now.
-};
 
 class relay_driver {
 public:
@@ -58,7 +43,8 @@ public:
     [[nodiscard]] bool empty() const;
     [[nodiscard]] relay_counters counters() const;
 
-    /// Called when the `stop` policy meets a row that the sink refuses; the relay then does nothing more.
+    /// Called when the `stop` policy meets a row that the sink refuses, and with `not_owner` when the outbox
+    /// refuses this epoch; the relay then publishes nothing more until `start`.
     void on_stopped(std::function<void(const error&)> what);
 
 private:

@@ -45,7 +45,10 @@ struct outbox_row {
     std::string_view malformed;
 
     [[nodiscard]] std::size_t bytes() const noexcept {
-        return sizeof(outbox_row) + topic.size() + key.value_or("").size() + value.value_or("").size();
+        auto sum = sizeof(outbox_row) + topic.size() + key.value_or("").size() + value.value_or("").size();
+        for (const auto& header : headers)
+            sum += sizeof(header) + header.name.size() + header.value.value_or("").size();
+        return sum;
     }
 };
 

@@ -1,0 +1,154 @@
+#include "relay/gaps.hpp"
+
+#include "assert.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+namespace millrace {
+
+namespace {
+
+const auto lowest = row_id{std::numeric_limits<std::int64_t>::min()};
+
+[[nodiscard]] row_id before(row_id id) {
+    return row_id{id.value() - 1};
+}
+
+[[nodiscard]] row_id after(row_id id) {
+    return row_id{id.value() + 1};
+}
+
+// How many ids lie between two gaps; unsigned, because ids may be as far apart as 64 bits allow.
+[[nodiscard]] std::uint64_t between(const id_range& low, const id_range& high) {
+    return static_cast<std::uint64_t>(high.first.value()) - static_cast<std::uint64_t>(low.last.value()) - 1;
+}
+
+}  // namespace
+
+void writer_watch::observe(std::uint64_t round, std::span<const std::uint64_t> writers) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> now;
+    now.reserve(writers.size());
+    cleared_below_ = round + 1;
+    for (const auto writer : writers) {
+        const auto known =
+            std::lower_bound(since_.begin(), since_.end(), std::pair{writer, std::uint64_t{0}});
+        const auto seen = known != since_.end() && known->first == writer ? known->second : round;
+        now.emplace_back(writer, seen);
+        cleared_below_ = std::min(cleared_below_, seen);
+    }
+    std::sort(now.begin(), now.end());
+    since_ = std::move(now);
+}
+
+void writer_watch::clear() {
+    since_.clear();
+    cleared_below_ = 0;
+}
+
+std::size_t gap_set::at_or_above(row_id id) const {
+    const auto at = std::lower_bound(gaps_.begin(), gaps_.end(), id, [](const gap& g, row_id wanted) {
+        return g.ids.last < wanted;
+    });
+    return static_cast<std::size_t>(at - gaps_.begin());
+}
+
+void gap_set::append(id_range ids, std::uint64_t round) {
+    MILLRACE_ASSERT(ids.first <= ids.last && (gaps_.empty() || gaps_.back().ids.last < ids.first));
+    gaps_.push_back({ids, round});
+}
+
+void gap_set::revive_up_to(row_id last, std::uint64_t round) {
+    const auto next = at_or_above(last);
+    const auto straddles = next < gaps_.size() && gaps_[next].ids.first <= last;
+    if (straddles) last = gaps_[next].ids.last;
+    const auto end = gaps_.begin() + static_cast<std::ptrdiff_t>(next + (straddles ? 1 : 0));
+    gaps_.erase(gaps_.begin(), end);
+    gaps_.insert(gaps_.begin(), {{lowest, last}, round});
+    merged_ = true;
+}
+
+void gap_set::cut_above(row_id last) {
+    while (!gaps_.empty() && gaps_.back().ids.first > last)
+        gaps_.pop_back();
+    if (!gaps_.empty()) gaps_.back().ids.last = std::min(gaps_.back().ids.last, last);
+}
+
+bool gap_set::fill(row_id id) {
+    const auto index = at_or_above(id);
+    if (index == gaps_.size() || gaps_[index].ids.first > id) return false;
+    auto& hit = gaps_[index];
+    if (hit.ids.first == id && hit.ids.last == id) {
+        gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(index));
+    } else if (hit.ids.first == id) {
+        hit.ids.first = after(id);
+    } else if (hit.ids.last == id) {
+        hit.ids.last = before(id);
+    } else {
+        const auto upper = gap{{after(id), hit.ids.last}, hit.round};
+        hit.ids.last = before(id);
+        gaps_.insert(gaps_.begin() + static_cast<std::ptrdiff_t>(index) + 1, upper);
+    }
+    return true;
+}
+
+void gap_set::drop_dead(id_range probed, std::uint64_t cleared_below) {
+    std::erase_if(gaps_, [&](const gap& g) {
+        return g.round < cleared_below && g.ids.first >= probed.first && g.ids.last <= probed.last;
+    });
+    if (gaps_.empty()) merged_ = false;
+}
+
+void gap_set::enforce_limit() {
+    if (gaps_.size() <= limit_) return;
+    // To three quarters, so that the next gap does not merge again; rounded so that a limit of 1 works.
+    const auto excess = gaps_.size() - std::max<std::size_t>(1, limit_ - limit_ / 4);
+    std::vector<std::uint64_t> distances;
+    distances.reserve(gaps_.size() - 1);
+    for (std::size_t i = 1; i < gaps_.size(); ++i)
+        distances.push_back(between(gaps_[i - 1].ids, gaps_[i].ids));
+    const auto nth = distances.begin() + static_cast<std::ptrdiff_t>(excess) - 1;
+    std::nth_element(distances.begin(), nth, distances.end());
+    const auto near = *nth;
+
+    std::vector<gap> kept;
+    kept.reserve(gaps_.size());
+    auto merges = excess;
+    for (const auto& g : gaps_) {
+        if (merges > 0 && !kept.empty() && between(kept.back().ids, g.ids) <= near) {
+            kept.back().ids.last = g.ids.last;
+            kept.back().round = std::max(kept.back().round, g.round);
+            --merges;
+        } else {
+            kept.push_back(g);
+        }
+    }
+    gaps_ = std::move(kept);
+    merged_ = true;
+}
+
+void gap_set::clear() {
+    gaps_.clear();
+    merged_ = false;
+}
+
+bool gap_set::contains(row_id id) const {
+    const auto index = at_or_above(id);
+    return index < gaps_.size() && gaps_[index].ids.first <= id;
+}
+
+std::optional<row_id> gap_set::first() const {
+    if (gaps_.empty()) return std::nullopt;
+    return gaps_.front().ids.first;
+}
+
+std::vector<id_range> gap_set::ranges(row_id from) const {
+    std::vector<id_range> ranges;
+    ranges.reserve(gaps_.size());
+    for (auto i = at_or_above(from); i < gaps_.size(); ++i)
+        ranges.push_back({std::max(gaps_[i].ids.first, from), gaps_[i].ids.last});
+    return ranges;
+}
+
+}  // namespace millrace

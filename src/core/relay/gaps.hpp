@@ -1,0 +1,83 @@
+/// Ids that were skipped while reading ahead and may still be filled, and the proof that they will not.
+///
+/// A gap is dead when every writer that was seen after it was skipped is gone, and a probe of a later round
+/// still misses it; never by one reply, whose probe and list of writers have different snapshots. Memory is
+/// flat: above a limit, neighbours are merged and re-scanned as one range. Pure; no thread safety.
+#pragma once
+
+#include "port/outbox_source.hpp"
+
+#include <millrace/names.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+/// Since which round each writer has been seen without a break.
+class writer_watch {
+public:
+    void observe(std::uint64_t round, std::span<const std::uint64_t> writers);
+    void clear();
+
+    /// Gaps of rounds below this one: all writers seen after them are gone.
+    [[nodiscard]] std::uint64_t cleared_below() const noexcept { return cleared_below_; }
+
+private:
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> since_;  // writer, round; by writer
+    std::uint64_t cleared_below_{0};
+};
+
+class gap_set {
+public:
+    explicit gap_set(std::size_t limit) : limit_(limit) {}
+
+    /// `ids` lies above every other gap.
+    void append(id_range ids, std::uint64_t round);
+
+    /// Takes everything up to `last` for a gap again, as if skipped in `round`.
+    void revive_up_to(row_id last, std::uint64_t round);
+
+    /// Forgets all gaps above `last`.
+    void cut_above(row_id last);
+
+    /// A row with this id was read: it is no gap any more. False when it was none.
+    bool fill(row_id id);
+
+    /// Drops what a probe missed: the gaps within `probed` of rounds below `cleared_below`.
+    void drop_dead(id_range probed, std::uint64_t cleared_below);
+
+    /// Merges the nearest neighbours until the limit holds.
+    void enforce_limit();
+
+    void clear();
+
+    [[nodiscard]] bool contains(row_id id) const;
+    [[nodiscard]] bool empty() const noexcept { return gaps_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept { return gaps_.size(); }
+    [[nodiscard]] std::optional<row_id> first() const;
+
+    /// Gaps may span rows that are known: a probe may return them, too.
+    [[nodiscard]] bool merged() const noexcept { return merged_; }
+
+    /// All gaps, clipped to the ids from `from` on.
+    [[nodiscard]] std::vector<id_range> ranges(row_id from) const;
+
+private:
+    struct gap {
+        id_range ids;
+        std::uint64_t round;
+    };
+
+    [[nodiscard]] std::size_t at_or_above(row_id id) const;
+
+    std::size_t limit_;
+    std::vector<gap> gaps_;  // ascending, disjoint
+    bool merged_{false};
+};
+
+}  // namespace millrace

@@ -1,0 +1,394 @@
+#include "relay/lanes.hpp"
+
+#include "assert.hpp"
+#include "relay/poison.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace millrace {
+
+namespace {
+
+constexpr std::size_t burials_max = 4;
+constexpr std::size_t topics_max = 1'000;  // in trouble; beyond, quiet ones are forgotten and judged anew
+constexpr std::size_t lane_rows_min = 16;
+
+[[nodiscard]] const error* failure_of(const result<publish_outcome>& outcome, row_id id) {
+    if (!outcome) return &outcome.error();
+    for (const auto& failure : outcome->failures) {
+        if (failure.id == id) return &failure.why;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+bool lanes::claims(const outbox_row& row) const {
+    if (!topics_.empty() && topics_.find(row.topic) != topics_.end()) return true;
+    if (lanes_.empty() || !row.key) return false;
+    return lanes_.find(lane_ref(row)) != lanes_.end();
+}
+
+lane& lanes::find_or_make(const outbox_row& row, std::uint64_t barrier) {
+    const lane_ref ref(row);
+    const auto found = lanes_.find(ref);
+    if (found != lanes_.end()) return *found->second;
+    const auto made = lanes_.emplace(lane_id(ref), nullptr).first;
+    made->second = std::make_unique<lane>(made->first, options_.retry_min, options_.retry_max);
+    made->second->barrier = barrier;
+    blocked_.push_back(made->second.get());
+    return *made->second;
+}
+
+// A healthy lane must always find room, so lanes in trouble get a share of the window, and no lane all of it.
+bool lanes::must_defer(const lane& of, row_id id) const {
+    if (!of.empty() && id < of.last_id()) return false;
+    const auto share = options_.window_rows / 4;
+    const auto byte_share = options_.window_bytes / 4;
+    const auto full = rows_ >= share || bytes_ >= byte_share;
+    const auto overfull = rows_ >= 2 * share || bytes_ >= 2 * byte_share;
+    const auto lane_full = of.size() >= std::max(lane_rows_min, share / 16);
+    return of.deferred || (full && !of.empty()) || (overfull && rows_ > 0) || lane_full;
+}
+
+bool lanes::hold(troubled_row row, std::uint64_t barrier) {
+    auto& target = find_or_make(*row.row.row, barrier);
+    const auto id = row.row.id();
+    if (must_defer(target, id)) {
+        target.deferred = true;
+        deferred_from_ = std::min(id, deferred_from_.value_or(id));
+        if (target.empty()) rewind_wanted_ = true;
+        return false;
+    }
+    ++rows_;
+    bytes_ += row.row.bytes();
+    target.insert(std::move(row));
+    if (target.now == lane::state::idle) make_ready(target);
+    return true;
+}
+
+void lanes::suspect_topic(std::string_view topic) {
+    if (topics_.find(topic) != topics_.end()) return;
+    if (topics_.size() >= topics_max)
+        std::erase_if(topics_, [](const auto& t) { return !t.second.scout && t.second.waiting.empty(); });
+    topics_.emplace(topic, topic_trouble{});
+}
+
+std::vector<held_row> lanes::set_parked(const std::vector<lane_key>& parked) {
+    const std::set<lane_key> listed(parked.begin(), parked.end());
+    std::vector<held_row> forgotten;
+    for (auto at = lanes_.begin(); at != lanes_.end();) {
+        auto& which = *at->second;
+        // A burial under way will say by itself whether the lane still is parked.
+        const auto freed =
+            which.parked && which.now != lane::state::burying && !listed.contains(at->first.key);
+        if (freed) {
+            drop_all(which, forgotten);
+            unqueue(&which);
+        }
+        at = freed ? lanes_.erase(at) : std::next(at);
+    }
+    for (const auto& key : parked) {
+        const lane_ref ref(key);
+        if (!key.key || lanes_.find(ref) != lanes_.end()) continue;
+        const auto made = lanes_.emplace(lane_id(ref), nullptr).first;
+        made->second = std::make_unique<lane>(made->first, options_.retry_min, options_.retry_max);
+        made->second->parked = true;
+        made->second->now = lane::state::idle;
+    }
+    return forgotten;
+}
+
+void lanes::make_ready(lane& which) {
+    // Burials need no place on probe, so they do not queue for one.
+    const auto bury = which.parked && !which.empty();
+    which.now = bury ? lane::state::to_bury : lane::state::ready;
+    (bury ? to_bury_ : ready_).push_back(&which);
+}
+
+void lanes::rest(mono_time now, std::uint64_t random, lane& which) {
+    if (which.now != lane::state::burying) which.now = lane::state::resting;
+    resting_.emplace(now + which.wait.next(random), &which);
+}
+
+void lanes::wake(mono_time now) {
+    while (!resting_.empty() && resting_.begin()->first <= now) {
+        auto& which = *resting_.begin()->second;
+        resting_.erase(resting_.begin());
+        if (which.now == lane::state::burying) {
+            which.now = lane::state::to_bury;
+            to_bury_.push_back(&which);
+        } else {
+            make_ready(which);
+        }
+    }
+}
+
+lanes::topic_trouble* lanes::trouble_of(const lane& of) {
+    const auto found = topics_.find(of.id.key.topic);
+    return found == topics_.end() ? nullptr : &found->second;
+}
+
+lanes::work lanes::advance(
+    mono_time now, const main_channel& main, std::size_t rows_room, std::size_t bytes_room
+) {
+    work out;
+    wake(now);
+    while (!blocked_.empty() && main.settled(blocked_.front()->barrier)) {
+        make_ready(*blocked_.front());
+        blocked_.pop_front();
+    }
+    while (!ready_.empty() && !out.stop) {
+        auto& next = *ready_.front();
+        ready_.pop_front();
+        if (proceed(next, rows_room, bytes_room, out)) continue;
+        ready_.push_front(&next);
+        break;
+    }
+    start_burials(out);
+    return out;
+}
+
+// False when the lane must wait for a free place on probe.
+bool lanes::proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room, work& out) {
+    if (which.empty()) {
+        finish(which);
+        return true;
+    }
+    if (which.front().verdict) {
+        convict(which, out);
+        return true;
+    }
+    auto* const topic = trouble_of(which);
+    if (!topic && which.suspects == 0) {
+        drop_all(which, out.healthy);
+        finish(which);
+        return true;
+    }
+    if (topic && topic->scout && topic->scout != &which) {
+        which.now = lane::state::waiting;
+        topic->waiting.push_back(&which);
+        return true;
+    }
+    const auto row = which.front().row;
+    const auto fits = rows_room > 0 && (row.bytes() <= bytes_room || probes_.empty());
+    if (!fits || probes_.size() >= options_.probes_in_flight) return false;
+    --rows_room;
+    bytes_room -= std::min(bytes_room, row.bytes());
+    probe_bytes_ += row.bytes();
+    which.now = lane::state::probing;
+    which.busy = 1;
+    probes_.emplace(++last_number_, &which);
+    out.probes.push_back({last_number_, row.outgoing()});
+    return true;
+}
+
+void lanes::convict(lane& which, work& out) {
+    if (options_.on_poison == poison_policy::stop) {
+        const auto& row = *which.front().row.row;
+        out.stop = *which.front().verdict;
+        out.stop->detail = fmt::format(
+            "row {} (topic \"{}\") can not be delivered and the policy is stop; correct or delete the row, "
+            "or "
+            "choose another policy: {}",
+            row.id.value(),
+            row.topic,
+            which.front().verdict->detail
+        );
+        ready_.push_front(&which);
+        return;
+    }
+    release_scout(which);
+    which.busy = 1;
+    which.now = lane::state::to_bury;
+    to_bury_.push_back(&which);
+}
+
+bury_request lanes::request_for(lane& which, std::size_t& rows) const {
+    using condition = bury_request::condition;
+    bury_request request;
+    request.lane = which.id.key;
+    rows = 1;
+    if (which.parked) {
+        request.when = condition::lane_is_parked;
+        request.reason = "lane_is_parked";
+        request.detail = "an earlier row of the same topic and key is among the dead letters";
+        rows = std::min(which.size(), options_.delete_rows);
+    } else {
+        const auto& why = *which.front().verdict;
+        const auto park = options_.on_poison == poison_policy::park_key && which.id.key.key.has_value();
+        request.when = park ? condition::park_lane : condition::none;
+        request.reason = which.front().row.row->malformed.empty() ? bury_reason(why) : "malformed_row";
+        request.detail = why.detail;
+        request.attempts = std::max(1U, which.front().attempts);
+    }
+    for (std::size_t i = 0; i < rows; ++i)
+        request.rows.push_back(which.rows[which.head + i].row.id());
+    return request;
+}
+
+void lanes::start_burials(work& out) {
+    while (!to_bury_.empty() && burials_.size() < burials_max) {
+        auto& which = *to_bury_.front();
+        to_bury_.pop_front();
+        std::size_t rows = 0;
+        auto request = request_for(which, rows);
+        which.busy = rows;
+        which.now = lane::state::burying;
+        burials_.emplace(++last_number_, job{&which, rows, request.when});
+        out.burials.push_back({last_number_, std::move(request)});
+    }
+}
+
+std::optional<held_row> lanes::probed(
+    mono_time now, std::uint64_t random, std::uint64_t number, const result<publish_outcome>& outcome
+) {
+    const auto at = probes_.find(number);
+    if (at == probes_.end()) return std::nullopt;
+    auto& which = *at->second;
+    probes_.erase(at);
+    const auto row = which.front().row;
+    probe_bytes_ -= row.bytes();
+    which.busy = 0;
+    if (const auto* const why = failure_of(outcome, row.id())) {
+        refused(now, random, which, *why);
+        return std::nullopt;
+    }
+    (void)drop_front(which);
+    which.wait.reset();
+    clear_topic(which.id.key.topic);
+    make_ready(which);
+    return row;
+}
+
+void lanes::refused(mono_time now, std::uint64_t random, lane& which, const error& why) {
+    ++rows_retried_;
+    const auto verdict = judge(why, true);
+    const auto counted = verdict == blame::mends || verdict == blame::guilty;
+    const auto of_topic = counted && why.code == errc::refused_topic;
+    if (of_topic) suspect_topic(which.id.key.topic);
+    if (counted) ++which.front().attempts;
+    if (verdict == blame::guilty || (counted && exhausted(which.front().attempts, options_))) {
+        which.front().verdict = std::make_shared<const error>(why);
+        make_ready(which);
+        return;
+    }
+    auto* const topic = of_topic ? trouble_of(which) : nullptr;
+    if (topic && topic->scout && topic->scout != &which) {
+        which.now = lane::state::waiting;
+        topic->waiting.push_back(&which);
+        return;
+    }
+    if (topic) topic->scout = &which;
+    rest(now, random, which);
+}
+
+void lanes::clear_topic(const std::string& topic) {
+    const auto found = topics_.find(topic);
+    if (found == topics_.end()) return;
+    for (auto* const waiting : found->second.waiting)
+        make_ready(*waiting);
+    topics_.erase(found);
+}
+
+void lanes::release_scout(lane& which) {
+    auto* const topic = trouble_of(which);
+    if (!topic || topic->scout != &which) return;
+    topic->scout = nullptr;
+    for (auto* const waiting : std::exchange(topic->waiting, {}))
+        make_ready(*waiting);
+}
+
+lanes::bury_result lanes::buried(
+    mono_time now, std::uint64_t random, std::uint64_t number, const result<void>& outcome
+) {
+    bury_result result;
+    const auto at = burials_.find(number);
+    if (at == burials_.end()) return result;
+    const auto [which, rows, when] = at->second;
+    burials_.erase(at);
+    if (outcome) {
+        for (std::size_t i = 0; i < rows; ++i)
+            result.gone.push_back(drop_front(*which));
+        which->parked = which->parked || when == bury_request::condition::park_lane;
+        which->wait.reset();
+        make_ready(*which);
+    } else if (outcome.error().code == errc::conflict && when == bury_request::condition::lane_is_parked) {
+        result.unparked = true;
+        drop_all(*which, result.forgotten);
+        lanes_.erase(lanes_.find(which->id.ref()));
+    } else {
+        result.trouble = outcome.error();
+        rest(now, random, *which);
+    }
+    return result;
+}
+
+void lanes::finish(lane& which) {
+    if (which.deferred) rewind_wanted_ = true;
+    which.now = lane::state::idle;
+    if (which.parked || which.deferred) return;
+    lanes_.erase(lanes_.find(which.id.ref()));
+}
+
+held_row lanes::drop_front(lane& which) {
+    const auto row = which.pop_front().row;
+    --rows_;
+    bytes_ -= row.bytes();
+    return row;
+}
+
+void lanes::drop_all(lane& which, std::vector<held_row>& into) {
+    while (!which.empty())
+        into.push_back(drop_front(which));
+}
+
+void lanes::unqueue(const lane* which) {
+    std::erase(ready_, which);
+    std::erase(to_bury_, which);
+    std::erase_if(resting_, [which](const auto& entry) { return entry.second == which; });
+}
+
+void lanes::rewound() {
+    deferred_from_.reset();
+    rewind_wanted_ = false;
+    for (auto at = lanes_.begin(); at != lanes_.end();) {
+        auto& which = *at->second;
+        which.deferred = false;
+        const auto settled = which.now == lane::state::idle && !which.parked;
+        at = settled ? lanes_.erase(at) : std::next(at);
+    }
+}
+
+void lanes::clear() {
+    lanes_.clear();
+    topics_.clear();
+    blocked_.clear();
+    ready_.clear();
+    to_bury_.clear();
+    resting_.clear();
+    probes_.clear();
+    burials_.clear();
+    rows_ = 0;
+    bytes_ = 0;
+    probe_bytes_ = 0;
+    deferred_from_.reset();
+    rewind_wanted_ = false;
+}
+
+mono_time lanes::due() const noexcept {
+    return resting_.empty() ? mono_time::max() : resting_.begin()->first;
+}
+
+void lanes::each_waiting(std::vector<held_row*>& into) {
+    for (auto& [id, which] : lanes_) {
+        for (auto i = which->head; i < which->rows.size(); ++i)
+            into.push_back(&which->rows[i].row);
+    }
+}
+
+}  // namespace millrace

@@ -1,0 +1,121 @@
+/// The healthy rows of a relay: waiting by id, and in flight on the sink's main channel.
+///
+/// The channel is gapless: a first failure stops it, what is behind comes back untried, and after a reset
+/// everything that was not acknowledged goes out again in order. Rows of lanes in trouble never come here.
+/// The caller hands the rows and outcomes in and carries the requests out. Pure; no thread safety.
+#pragma once
+
+#include "port/event_sink.hpp"
+#include "relay/held_rows.hpp"
+#include "relay/options.hpp"
+#include "retry/backoff.hpp"
+
+#include <millrace/error.hpp>
+#include <millrace/time.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+class main_channel {
+public:
+    explicit main_channel(const relay_options& options);
+
+    struct request {
+        std::uint64_t number;
+        std::vector<outgoing_row> rows;
+    };
+
+    struct refused_row {
+        held_row row;
+        error why;
+        bool alone;  ///< The sink named this row itself.
+    };
+
+    /// Rows by id, each unlike any that is here; they are merged with those that wait.
+    void queue(std::span<const held_row> rows);
+
+    /// Takes out the waiting rows for which `elsewhere` is true.
+    template <class Predicate>
+    [[nodiscard]] std::vector<held_row> take_out(Predicate elsewhere) {
+        std::vector<held_row> taken;
+        std::erase_if(waiting_, [&](const held_row& row) {
+            if (!elsewhere(row)) return false;
+            taken.push_back(row);
+            return true;
+        });
+        return taken;
+    }
+
+    /// The next request, within what the sink takes and what may be in flight; nothing when none may go out.
+    [[nodiscard]] std::optional<request> next(
+        mono_time now, const event_sink::capacity& limits, std::size_t rows_room, std::size_t bytes_room
+    );
+
+    /// The rows of a request that were published. Unknown requests (of an earlier life) have none.
+    [[nodiscard]] std::vector<held_row> published(std::uint64_t number, result<publish_outcome> outcome);
+
+    /// True once after each failure: the channel must be reset.
+    [[nodiscard]] bool take_reset(mono_time now);
+    void reset_done(mono_time now, std::uint64_t random, const result<void>& outcome);
+
+    /// When the channel stands still after a failure and nothing is unknown any more: opens it again (after a
+    /// back-off when no row was to blame) and returns the rows that were refused, by id. The others wait
+    /// again.
+    [[nodiscard]] std::optional<std::vector<refused_row>> reopen(mono_time now, std::uint64_t random);
+
+    /// Forgets all rows. The channel is reset before it is used again when any of them was in flight.
+    void clear();
+
+    /// Every request up to `number` was acknowledged; its rows went nowhere else.
+    [[nodiscard]] bool settled(std::uint64_t number) const noexcept;
+    [[nodiscard]] std::uint64_t last_request() const noexcept { return last_request_; }
+
+    [[nodiscard]] bool in_flight() const noexcept { return !flying_.empty(); }
+    [[nodiscard]] std::size_t rows_in_flight() const noexcept { return rows_in_flight_; }
+    [[nodiscard]] std::size_t bytes_in_flight() const noexcept { return bytes_in_flight_; }
+    [[nodiscard]] std::size_t rows_waiting() const noexcept { return waiting_.size(); }
+    [[nodiscard]] std::uint64_t rows_retried() const noexcept { return rows_retried_; }
+    [[nodiscard]] const std::optional<error>& trouble() const noexcept { return trouble_; }
+
+    /// When something may be done without an event; far in the future when nothing.
+    [[nodiscard]] mono_time due() const noexcept;
+
+    void each_waiting(std::vector<held_row*>& into);
+
+private:
+    struct flight {
+        std::uint64_t number;
+        std::vector<held_row> rows;
+        std::size_t count{0};
+        std::size_t bytes{0};
+        bool done{false};
+    };
+
+    void fail_rows(const flight& of, std::vector<row_failure> failures, std::vector<held_row>& acknowledged);
+    void fail_row(held_row row, const error& why, bool alone);
+
+    const relay_options& options_;
+    std::deque<held_row> waiting_;  // by id
+    std::deque<flight> flying_;     // by number; the first is not done
+    std::vector<held_row> untried_;
+    std::vector<refused_row> refused_;
+    std::uint64_t last_request_{0};
+    std::size_t rows_in_flight_{0};
+    std::size_t bytes_in_flight_{0};
+    std::uint64_t rows_retried_{0};
+
+    enum class state : std::uint8_t { open, to_reset, resetting, reset };
+    state state_{state::open};
+    mono_time not_before_{};
+    backoff wait_;
+    std::optional<error> trouble_;
+};
+
+}  // namespace millrace

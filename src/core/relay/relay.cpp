@@ -1,0 +1,323 @@
+#include "relay/relay.hpp"
+
+#include "relay/poison.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace millrace {
+
+relay::relay(const relay_options& options, sink_view sink)
+    : options_(options),
+      sink_(std::move(sink)),
+      window_(options.gaps_max),
+      main_(options_),
+      lanes_(options_),
+      fetch_wait_(options.retry_min, options.retry_max),
+      remove_wait_(options.retry_min, options.retry_max) {}
+
+std::vector<relay::action> relay::step(mono_time now, std::uint64_t random, event what) {
+    now_ = now;
+    random_ = random;
+    actions_.clear();
+    std::visit([this](auto& e) { on(e); }, what);
+
+    if (mode_ != mode::draining) reopen_main();
+    if (loads() && load_at_ && now_ >= *load_at_) load_parked();
+    if (mode_ == mode::running) {
+        plan_lanes();
+        plan_main();
+        plan_fetch();
+    }
+    if (mode_ != mode::off) plan_remove();
+    if (mode_ == mode::draining) plan_drain();
+    if (main_.take_reset(now_)) actions_.push_back(relay_action::reset_main{});
+    plan_wake();
+    return std::move(actions_);
+}
+
+void relay::on(relay_event::started&) {
+    forget_all();
+    mode_ = mode::loading;
+    next_look_ = now_;
+    next_sweep_ = now_ + options_.sweep_every;
+    load_at_ = now_;
+}
+
+void relay::on(relay_event::published& what) {
+    if (what.where == channel::main) {
+        for (const auto& row : main_.published(what.number, std::move(what.outcome)))
+            acknowledge(row);
+    } else if (const auto row = lanes_.probed(now_, random_, what.number, what.outcome)) {
+        acknowledge(*row);
+    }
+}
+
+void relay::on(relay_event::main_reset& what) {
+    main_.reset_done(now_, random_, what.outcome);
+    if (!what.outcome) report(log_level::warning, "relay.reset_failed", what.outcome.error());
+}
+
+void relay::on(relay_event::removed& what) {
+    if (what.number != removing_) return;
+    removing_ = 0;
+    if (what.outcome) {
+        remove_wait_.reset();
+        totals_.deleted += *what.outcome;
+        for (const auto id : deletions_.succeeded())
+            window_.gone(id);
+    } else if (what.outcome.error().code == errc::not_owner) {
+        lost(what.outcome.error());
+    } else {
+        deletions_.failed(now_ + remove_wait_.next(random_));
+        report(log_level::warning, "relay.delete_failed", what.outcome.error());
+    }
+}
+
+void relay::on(relay_event::buried& what) {
+    const auto result = lanes_.buried(now_, random_, what.number, what.outcome);
+    for (const auto& row : result.gone) {
+        window_.gone(row.id());
+        memory_.release(row);
+        ++totals_.buried;
+    }
+    for (const auto& row : result.forgotten)
+        forget(row);
+    if (result.unparked) changed(window::change::replayed);
+    if (!result.trouble) return;
+    if (result.trouble->code == errc::not_owner) {
+        lost(*result.trouble);
+    } else {
+        report(log_level::warning, "relay.bury_failed", *result.trouble);
+    }
+}
+
+void relay::on(relay_event::parked_lanes_loaded& what) {
+    if (what.number != loading_) return;
+    loading_ = 0;
+    if (!what.lanes) {
+        load_at_ = now_ + fetch_wait_.next(random_);
+        report(log_level::warning, "relay.load_parked_failed", what.lanes.error());
+        return;
+    }
+    fetch_wait_.reset();
+    for (const auto& row : lanes_.set_parked(*what.lanes))
+        forget(row);
+    if (mode_ == mode::loading) mode_ = mode::running;
+    window_.rebuild();
+    lanes_.rewound();
+    next_look_ = now_;
+    // Rows that wait for main may belong to a lane that is parked.
+    reroute();
+}
+
+void relay::on(relay_event::source_changed&) {
+    changed_ = true;
+}
+
+void relay::on(relay_event::timer&) {
+    if (wake_ && now_ >= *wake_) wake_.reset();
+}
+
+void relay::on(relay_event::drain&) {
+    if (mode_ == mode::off || mode_ == mode::draining) {
+        if (mode_ == mode::off) actions_.push_back(relay_action::drained{});
+        return;
+    }
+    mode_ = mode::draining;
+    drain_deadline_ = now_ + options_.drain_limit;
+}
+
+void relay::on(relay_event::halt&) {
+    forget_all();
+    mode_ = mode::off;
+}
+
+void relay::load_parked() {
+    load_at_.reset();
+    loading_ = ++last_number_;
+    actions_.push_back(relay_action::load_parked{loading_});
+}
+
+void relay::acknowledge(held_row row) {
+    ++totals_.acknowledged;
+    deletions_.acknowledged(now_, row.id());
+    memory_.release(row);
+}
+
+void relay::hold(troubled_row row) {
+    const auto held = row.row;
+    if (!lanes_.hold(std::move(row), main_.last_request())) forget(held);
+}
+
+// The row stays in the table and must be read again: the window goes back to it before it looks on.
+void relay::forget(held_row row) {
+    window_.forget(row.id());
+    memory_.release(row);
+    complete_look_ = false;
+}
+
+void relay::reopen_main() {
+    const auto trouble = main_.trouble();
+    auto refused = main_.reopen(now_, random_);
+    if (!refused) return;
+    if (trouble) report(log_level::warning, "relay.publish_failed", *trouble);
+    if (refused->empty()) return;
+    for (auto& row : *refused) {
+        const auto standing = judge(row.why, row.alone);
+        if (row.why.code == errc::refused_topic) lanes_.suspect_topic(row.row.row->topic);
+        troubled_row suspect{row.row, true};
+        if (standing == blame::guilty) suspect.verdict = std::make_shared<const error>(row.why);
+        hold(std::move(suspect));
+    }
+    report(log_level::info, "relay.rows_refused", refused->front().why);
+    // The sink may have learned a limit: other rows that wait may be suspects now.
+    for (const auto& row :
+         main_.take_out([this](const held_row& r) { return sink_.suspect(*r.row).has_value(); }))
+        hold({row, true});
+    reroute();
+}
+
+// What waits for main but belongs to a lane or topic in trouble waits there.
+void relay::reroute() {
+    if (lanes_.empty()) return;
+    for (const auto& row : main_.take_out([this](const held_row& r) { return lanes_.claims(*r.row); }))
+        hold({row, false});
+}
+
+void relay::plan_lanes() {
+    const auto rows = main_.rows_in_flight() + lanes_.probes_in_flight();
+    const auto bytes = main_.bytes_in_flight() + lanes_.probe_bytes_in_flight();
+    auto work = lanes_.advance(
+        now_,
+        main_,
+        options_.client_window_rows - std::min(options_.client_window_rows, rows),
+        options_.client_window_bytes - std::min(options_.client_window_bytes, bytes)
+    );
+    for (auto& probe : work.probes) {
+        ++totals_.published;
+        actions_.push_back(relay_action::publish{channel::probe, probe.number, {std::move(probe.row)}});
+    }
+    for (auto& burial : work.burials)
+        actions_.push_back(relay_action::bury{burial.number, std::move(burial.what)});
+    std::sort(work.healthy.begin(), work.healthy.end(), [](const held_row& a, const held_row& b) {
+        return a.id() < b.id();
+    });
+    main_.queue(work.healthy);
+    if (work.stop) {
+        mode_ = mode::stopped;
+        actions_.push_back(relay_action::stopped{std::move(*work.stop)});
+    }
+}
+
+void relay::plan_main() {
+    if (mode_ != mode::running || main_.rows_waiting() == 0) return;
+    const auto limits = sink_.limits();
+    for (;;) {
+        const auto rows = main_.rows_in_flight() + lanes_.probes_in_flight();
+        const auto bytes = main_.bytes_in_flight() + lanes_.probe_bytes_in_flight();
+        auto request = main_.next(
+            now_,
+            limits,
+            options_.client_window_rows - std::min(options_.client_window_rows, rows),
+            options_.client_window_bytes - std::min(options_.client_window_bytes, bytes)
+        );
+        if (!request) return;
+        totals_.published += request->rows.size();
+        actions_.push_back(relay_action::publish{channel::main, request->number, std::move(request->rows)});
+    }
+}
+
+void relay::plan_remove() {
+    const auto delay = mode_ == mode::draining ? nanoseconds::zero() : options_.delete_delay;
+    auto ranges = deletions_.next(now_, options_.delete_rows, delay);
+    if (ranges.empty()) return;
+    removing_ = ++last_number_;
+    actions_.push_back(relay_action::remove{removing_, std::move(ranges)});
+}
+
+void relay::plan_drain() {
+    const auto unsure = main_.rows_in_flight() + lanes_.probes_in_flight() + deletions_.size();
+    const auto burials = lanes_.burials_in_flight();
+    if (unsure + burials > 0 && now_ < drain_deadline_) return;
+    result<void> outcome;
+    if (unsure + burials > 0)
+        outcome = fail(
+            errc::unavailable,
+            fmt::format(
+                "the relay stopped at its drain limit with {} rows in flight or not yet deleted; they may "
+                "come "
+                "twice; see whether the sink and the outbox answer, or raise the drain limit",
+                unsure
+            ),
+            retry_advice::never,
+            true
+        );
+    actions_.push_back(relay_action::drained{std::move(outcome)});
+    forget_all();
+    mode_ = mode::off;
+}
+
+void relay::plan_wake() {
+    auto next =
+        mode_ == mode::off ? mono_time::max() : deletions_.due(options_.delete_rows, options_.delete_delay);
+    next = std::min(next, main_.due());
+    if (mode_ == mode::draining) next = std::min(next, drain_deadline_);
+    if (loads() && load_at_) next = std::min(next, *load_at_);
+    if (mode_ == mode::running) {
+        next = std::min(next, lanes_.due());
+        if (!fetching_ && loading_ == 0 && !load_at_) next = std::min(next, next_fetch());
+    }
+    if (next == mono_time::max() || next <= now_ || wake_ == next) return;
+    wake_ = next;
+    actions_.push_back(relay_action::wake_at{next});
+}
+
+void relay::lost(const error& why) {
+    forget_all();
+    mode_ = mode::stopped;
+    actions_.push_back(relay_action::stopped{why});
+}
+
+void relay::report(log_level level, std::string_view what, const error& why) {
+    actions_.push_back(relay_action::report{level, what, why});
+}
+
+void relay::forget_all() {
+    main_.clear();
+    lanes_.clear();
+    deletions_.clear();
+    memory_.clear();
+    window_.restart();
+    fetching_.reset();
+    discard_reply_ = false;
+    changed_ = false;
+    complete_look_ = false;
+    loading_ = 0;
+    load_at_.reset();
+    removing_ = 0;
+    idle_ = nanoseconds::zero();
+    fetch_not_before_ = {};
+    fetch_wait_.reset();
+    remove_wait_.reset();
+    wake_.reset();
+}
+
+bool relay::empty() const {
+    return mode_ == mode::running && complete_look_ && window_.known() == 0 && window_.gaps().empty() &&
+           !lanes_.deferred_from() && loading_ == 0;
+}
+
+relay_counters relay::counters() const {
+    auto now = totals_;
+    now.retried = main_.rows_retried() + lanes_.rows_retried();
+    now.in_flight = main_.rows_in_flight() + lanes_.probes_in_flight();
+    now.bytes_in_memory = memory_.bytes();
+    now.gaps = window_.gaps().size();
+    now.duplicates_at_risk = now.in_flight + deletions_.size();
+    return now;
+}
+
+}  // namespace millrace

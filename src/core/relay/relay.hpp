@@ -1,0 +1,139 @@
+/// Moves the rows of one outbox to a sink: decides what to read, publish, delete and bury, and when.
+///
+/// Composed of the window (what is read), the main channel and the lanes (what goes out, in order) and the
+/// deletions. The caller carries each action out, in the order given, and gives each completion back once;
+/// completions of an earlier life are ignored by their number. It checks the lease's deadline itself, right
+/// before it acts. Pure; no thread safety.
+#pragma once
+
+#include "relay/counters.hpp"
+#include "relay/deletions.hpp"
+#include "relay/events.hpp"
+#include "relay/held_rows.hpp"
+#include "relay/lanes.hpp"
+#include "relay/main_channel.hpp"
+#include "relay/options.hpp"
+#include "relay/window.hpp"
+#include "retry/backoff.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace millrace {
+
+/// What a relay asks of the sink without I/O; as in `event_sink`.
+struct sink_view {
+    std::function<std::optional<error>(const outbox_row&)> suspect;
+    std::function<event_sink::capacity()> limits;
+};
+
+class relay {
+public:
+    using event = relay_event::any;
+    using action = relay_action::any;
+
+    relay(const relay_options& options, sink_view sink);
+    relay(const relay&) = delete;
+    relay& operator=(const relay&) = delete;
+    ~relay() = default;
+
+    /// Advances by one event. `now` never decreases; `random` is used once or not at all.
+    [[nodiscard]] std::vector<action> step(mono_time now, std::uint64_t random, event what);
+
+    /// Everything deliverable has been delivered and deleted, as far as the last complete look could tell.
+    [[nodiscard]] bool empty() const;
+    [[nodiscard]] relay_counters counters() const;
+
+private:
+    enum class mode : std::uint8_t { off, loading, running, draining, stopped };
+
+    void on(relay_event::started& what);
+    void on(relay_event::fetched& what);
+    void on(relay_event::published& what);
+    void on(relay_event::main_reset& what);
+    void on(relay_event::removed& what);
+    void on(relay_event::buried& what);
+    void on(relay_event::parked_lanes_loaded& what);
+    void on(relay_event::source_changed& what);
+    void on(relay_event::timer& what);
+    void on(relay_event::drain& what);
+    void on(relay_event::halt& what);
+
+    // Reading.
+    void looked(const fetch_reply& reply);
+    void swept(const fetch_reply& reply, nanoseconds took);
+    void changed(window::change what);
+    void accept(const fetch_reply& reply, const std::vector<window::new_row>& rows);
+    void place(std::vector<held_row> rows);
+    void look_again(bool found, bool more);
+    void plan_fetch();
+    void fetch(fetch_request request, bool is_sweep);
+    [[nodiscard]] mono_time next_fetch() const;
+    [[nodiscard]] bool has_room() const;
+    [[nodiscard]] bool may_probe_gaps() const;
+    void pack();
+    void go_back();
+    [[nodiscard]] bool loads() const { return mode_ == mode::loading || mode_ == mode::running; }
+    void load_parked();
+
+    // Publishing.
+    void reopen_main();
+    void hold(troubled_row row);
+    void reroute();
+    void plan_lanes();
+    void plan_main();
+    void acknowledge(held_row row);
+
+    void plan_remove();
+    void plan_drain();
+    void plan_wake();
+    void lost(const error& why);
+    void report(log_level level, std::string_view what, const error& why);
+    void forget_all();
+    void forget(held_row row);
+
+    const relay_options options_;
+    sink_view sink_;
+    mode mode_{mode::off};
+    mono_time now_{};
+    std::uint64_t random_{0};
+    std::vector<action> actions_;
+    std::uint64_t last_number_{0};
+
+    window window_;
+    held_rows memory_;
+    main_channel main_;
+    lanes lanes_;
+    deletions deletions_;
+
+    struct pending_fetch {
+        std::uint64_t number;
+        mono_time sent;
+        bool sweep;
+        bool ahead;  ///< Not of the gaps alone.
+    };
+    std::optional<pending_fetch> fetching_;
+    bool discard_reply_{false};  ///< The window was rebuilt while it was under way.
+    bool changed_{false};        ///< The source signalled a change since the last fetch was sent.
+    bool complete_look_{false};
+    mono_time last_fetch_{};
+    mono_time next_look_{};
+    mono_time next_gap_probe_{};
+    mono_time next_sweep_{};
+    mono_time next_rewind_{};
+    mono_time next_pack_{};
+    mono_time fetch_not_before_{};
+    nanoseconds idle_{0};
+    backoff fetch_wait_;
+    std::uint64_t loading_{0};  ///< The number of the outstanding load of parked lanes.
+    std::optional<mono_time> load_at_;
+    std::uint64_t removing_{0};
+    backoff remove_wait_;
+    mono_time drain_deadline_{};
+    std::optional<mono_time> wake_;
+    relay_counters totals_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,208 @@
+// The reading half of the relay: when to fetch what, and where the rows of a reply go.
+
+#include "relay/relay.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace millrace {
+
+void relay::on(relay_event::fetched& what) {
+    if (!fetching_ || fetching_->number != what.number) return;
+    const auto sent = *std::exchange(fetching_, std::nullopt);
+    const auto discard = std::exchange(discard_reply_, false) || mode_ != mode::running;
+    if (!what.reply) {
+        window_.fetch_failed();
+        complete_look_ = false;
+        fetch_not_before_ = now_ + fetch_wait_.next(random_);
+        report(log_level::warning, "relay.fetch_failed", what.reply.error());
+        return;
+    }
+    fetch_wait_.reset();
+    if (discard) {
+        window_.fetch_failed();
+    } else if (sent.sweep) {
+        swept(*what.reply, now_ - sent.sent);
+    } else {
+        if (sent.ahead) complete_look_ = true;
+        looked(*what.reply);
+    }
+}
+
+void relay::looked(const fetch_reply& reply) {
+    const auto intake = window_.looked(reply);
+    if (intake.what != window::change::none) {
+        changed(intake.what);
+        return;
+    }
+    if (intake.more) complete_look_ = false;
+    accept(reply, intake.rows);
+    look_again(!intake.rows.empty(), intake.more);
+}
+
+void relay::look_again(bool found, bool more) {
+    next_gap_probe_ = now_ + options_.gap_probe_every;
+    if (more || found) {
+        idle_ = nanoseconds::zero();
+        next_look_ = more ? now_ : now_ + options_.poll_min;
+        return;
+    }
+    idle_ = std::clamp(idle_ * 2, options_.poll_min, options_.poll_max);
+    next_look_ = now_ + idle_;
+}
+
+void relay::swept(const fetch_reply& reply, nanoseconds took) {
+    const auto page = window_.swept(reply);
+    if (page.what != window::change::none) {
+        changed(page.what);
+        return;
+    }
+    if (page.found > 0) {
+        complete_look_ = false;
+        next_look_ = now_;
+        report(
+            log_level::warning,
+            "relay.sweep_found_rows",
+            error{
+                errc::conflict,
+                retry_advice::now,
+                false,
+                "rows appeared below ids that were already given up; they are delivered now; see whether "
+                "writers "
+                "choose ids themselves or the sequence caches values"}
+        );
+    }
+    // A page takes its share of time at most; the rest of the time belongs to reading ahead.
+    const auto rest = static_cast<double>(took.count()) * (1.0 / options_.sweep_share - 1.0);
+    const auto pause = std::max(options_.poll_min, nanoseconds{static_cast<std::int64_t>(rest)});
+    next_sweep_ = now_ + (page.done ? options_.sweep_every : pause);
+}
+
+void relay::changed(window::change what) {
+    ++totals_.window_rebuilds;
+    complete_look_ = false;
+    if (what == window::change::table) {
+        // The same ids may be other rows now: nothing that is known holds any more, an acknowledgement that
+        // still comes least of all.
+        forget_all();
+        mode_ = mode::loading;
+    } else if (fetching_) {
+        discard_reply_ = true;
+    }
+    next_look_ = now_;
+    if (loading_ == 0) load_at_ = now_;
+}
+
+void relay::accept(const fetch_reply& reply, const std::vector<window::new_row>& rows) {
+    if (rows.empty()) return;
+    held_batch* ahead = nullptr;
+    held_batch* filled = nullptr;
+    std::vector<held_row> taken;
+    taken.reserve(rows.size());
+    for (const auto& fresh : rows) {
+        auto*& batch = fresh.from_gap ? filled : ahead;
+        if (!batch) batch = memory_.adopt(fresh.from_gap ? reply.filled : reply.ahead);
+        taken.push_back(memory_.keep(*fresh.row, batch));
+    }
+    totals_.read += taken.size();
+    place(std::move(taken));
+}
+
+void relay::place(std::vector<held_row> rows) {
+    auto suspects = false;
+    std::erase_if(rows, [this, &suspects](const held_row& row) {
+        troubled_row suspect{row, true};
+        if (!row.row->malformed.empty()) {
+            suspect.verdict = std::make_shared<const error>(error{
+                errc::refused_record, retry_advice::never, false, std::string(row.row->malformed)});
+        } else if (!sink_.suspect(*row.row)) {
+            return false;
+        }
+        suspects = true;
+        hold(std::move(suspect));
+        return true;
+    });
+    if (suspects) reroute();
+    if (!lanes_.empty()) {
+        std::erase_if(rows, [this](const held_row& row) {
+            const auto claimed = lanes_.claims(*row.row);
+            if (claimed) hold({row, false});
+            return claimed;
+        });
+    }
+    main_.queue(rows);
+}
+
+void relay::plan_fetch() {
+    if (fetching_ || loading_ != 0 || load_at_ || now_ < fetch_not_before_) return;
+    if (changed_) next_look_ = std::min(next_look_, std::max(now_, last_fetch_ + options_.poll_min));
+    go_back();
+    if (!has_room() && now_ >= next_pack_ && memory_.sparse(options_.window_bytes / 4)) pack();
+    if (now_ >= next_sweep_) {
+        auto end = lanes_.deferred_from();
+        fetch(window_.sweep(options_.fetch_rows, options_.fetch_bytes, end), true);
+    } else if (now_ >= next_look_ && has_room()) {
+        const auto rows = std::min(options_.fetch_rows, options_.window_rows - window_.known());
+        const auto used = std::min(memory_.bytes(), options_.window_bytes - 1);
+        const auto bytes = std::min(options_.fetch_bytes, options_.window_bytes - used);
+        changed_ = false;
+        fetch(window_.look(rows, bytes, memory_.bytes()), false);
+    } else if (now_ >= std::max(next_look_, next_gap_probe_) && may_probe_gaps()) {
+        fetch(window_.look(0, options_.fetch_bytes, memory_.bytes()), false);
+    }
+}
+
+mono_time relay::next_fetch() const {
+    auto next = next_sweep_;
+    if (has_room()) {
+        next = std::min(next, next_look_);
+    } else {
+        if (may_probe_gaps()) next = std::min(next, std::max(next_look_, next_gap_probe_));
+        if (memory_.sparse(options_.window_bytes / 4)) next = std::min(next, std::max(next_pack_, now_));
+    }
+    if (changed_ && has_room()) next = std::min(next, last_fetch_ + options_.poll_min);
+    if (lanes_.wants_rewind()) next = std::min(next, next_rewind_);
+    return std::max(next, fetch_not_before_);
+}
+
+void relay::fetch(fetch_request request, bool is_sweep) {
+    last_fetch_ = now_;
+    fetching_ = pending_fetch{++last_number_, now_, is_sweep, request.rows_max > 0};
+    actions_.push_back(relay_action::fetch{last_number_, std::move(request)});
+}
+
+// Room for a fetch that is worth its round trip; a window that is empty always has room.
+bool relay::has_room() const {
+    const auto rows = std::min(options_.fetch_rows, std::max<std::size_t>(1, options_.window_rows / 4));
+    const auto bytes = std::min(options_.fetch_bytes, options_.window_bytes / 4);
+    return window_.known() + rows <= options_.window_rows &&
+           (memory_.bytes() + bytes <= options_.window_bytes || memory_.bytes() == 0);
+}
+
+// Also when there is no room to read ahead; what a probe finds may exceed the window by one fetch.
+bool relay::may_probe_gaps() const {
+    return !window_.gaps().empty() && window_.known() <= options_.window_rows &&
+           memory_.bytes() <= options_.window_bytes;
+}
+
+void relay::pack() {
+    next_pack_ = now_ + options_.poll_max;
+    std::vector<held_row*> rows;
+    main_.each_waiting(rows);
+    lanes_.each_waiting(rows);
+    memory_.pack(rows);
+}
+
+// Reads deferred rows again once their lanes can take them.
+void relay::go_back() {
+    const auto from = lanes_.deferred_from();
+    if (!from || !lanes_.wants_rewind() || now_ < next_rewind_) return;
+    next_rewind_ = now_ + options_.gap_probe_every;
+    next_look_ = now_;
+    complete_look_ = false;
+    window_.rewind(*from);
+    lanes_.rewound();
+}
+
+}  // namespace millrace

@@ -1,0 +1,202 @@
+#include "relay_driver.hpp"
+
+#include "relay/relay.hpp"
+
+#include <deque>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+struct relay_driver::impl {
+    impl(
+        host& on, outbox_source& from, event_sink& to, const relay_options& options, std::function<bool()> may
+    )
+        : loop(on),
+          source(from),
+          sink(to),
+          may_act(std::move(may)),
+          machine(
+              options,
+              {[&to](const outbox_row& row) { return to.suspect(row); }, [&to] { return to.limits(); }}
+          ) {
+        source.watch(alive.guard([this] { dispatch(relay_event::source_changed{}); }));
+    }
+
+    ~impl() {
+        if (timer) loop.cancel(*timer);
+    }
+
+    // Callbacks may call back into the driver, so events queue up behind the one in hand.
+    void dispatch(relay_event::any what) {
+        events.push_back(std::move(what));
+        if (busy) return;
+        busy = true;
+        while (!events.empty()) {
+            auto next = std::move(events.front());
+            events.pop_front();
+            for (auto& action : machine.step(loop.now(), loop.random(), std::move(next)))
+                std::visit([this](auto& a) { carry_out(a); }, action);
+            // What was not done is told before anything else can happen: a later request on main must not be
+            // handed over in its place.
+            events.insert(
+                events.begin(), std::make_move_iterator(undone.begin()), std::make_move_iterator(undone.end())
+            );
+            undone.clear();
+            main_refused = false;
+        }
+        busy = false;
+    }
+
+    [[nodiscard]] static error deadline_passed(const char* what) {
+        return {
+            errc::not_owner,
+            retry_advice::after_delay,
+            false,
+            std::string(what) +
+                " was not sent: the lease's deadline has passed; it is tried again once the "
+                "session is confirmed"};
+    }
+
+    void carry_out(relay_action::fetch& a) {
+        source.fetch(std::move(a.request), alive.guard([this, n = a.number](result<fetch_reply> reply) {
+            dispatch(relay_event::fetched{n, std::move(reply)});
+        }));
+    }
+
+    void carry_out(relay_action::publish& a) {
+        if ((a.where == channel::main && main_refused) || !may_act()) {
+            main_refused = main_refused || a.where == channel::main;
+            undone.emplace_back(relay_event::published{
+                a.where, a.number, tl::unexpected(deadline_passed("a row"))});
+            return;
+        }
+        auto done = [this, where = a.where, n = a.number](result<publish_outcome> outcome) {
+            dispatch(relay_event::published{where, n, std::move(outcome)});
+        };
+        sink.publish(a.where, std::move(a.rows), mine, alive.guard(std::move(done)));
+    }
+
+    void carry_out(relay_action::remove& a) {
+        if (!may_act()) {
+            auto why = deadline_passed("a deletion");
+            why.code = errc::unavailable;  // the outbox has not refused: the machine goes on
+            undone.emplace_back(relay_event::removed{a.number, tl::unexpected(std::move(why))});
+            return;
+        }
+        source.remove(
+            std::move(a.delivered), mine, alive.guard([this, n = a.number](result<std::uint64_t> outcome) {
+                dispatch(relay_event::removed{n, std::move(outcome)});
+            })
+        );
+    }
+
+    void carry_out(relay_action::bury& a) {
+        if (!may_act()) {
+            auto why = deadline_passed("a burial");
+            why.code = errc::unavailable;
+            undone.emplace_back(relay_event::buried{a.number, tl::unexpected(std::move(why))});
+            return;
+        }
+        source.bury(std::move(a.request), mine, alive.guard([this, n = a.number](result<void> outcome) {
+            dispatch(relay_event::buried{n, std::move(outcome)});
+        }));
+    }
+
+    void carry_out(relay_action::load_parked& a) {
+        source.parked_lanes(alive.guard([this, n = a.number](result<std::vector<lane_key>> lanes) {
+            dispatch(relay_event::parked_lanes_loaded{n, std::move(lanes)});
+        }));
+    }
+
+    void carry_out(relay_action::reset_main&) {
+        sink.reset_main(alive.guard([this](result<void> outcome) {
+            dispatch(relay_event::main_reset{std::move(outcome)});
+        }));
+    }
+
+    void carry_out(relay_action::wake_at& a) {
+        if (timer) loop.cancel(*timer);
+        timer = loop.call_at(a.when, alive.guard([this] {
+            timer.reset();
+            dispatch(relay_event::timer{});
+        }));
+    }
+
+    void carry_out(relay_action::drained& a) { finish_drains(a.outcome); }
+
+    void carry_out(relay_action::stopped& a) {
+        loop.log().write(
+            log_level::error,
+            "relay.stopped",
+            {{"code", std::string(name_of(a.why.code))}, {"detail", a.why.detail}}
+        );
+        if (stopped) loop.post(alive.guard([tell = stopped, why = a.why] { tell(why); }));
+    }
+
+    void carry_out(relay_action::report& a) {
+        if (!loop.log().enabled(a.level)) return;
+        loop.log().write(
+            a.level, a.what, {{"code", std::string(name_of(a.why.code))}, {"detail", a.why.detail}}
+        );
+    }
+
+    void finish_drains(const result<void>& outcome) {
+        for (auto& done : std::exchange(drains, {}))
+            loop.post([done = std::move(done), outcome] { done(outcome); });
+    }
+
+    host& loop;
+    outbox_source& source;
+    event_sink& sink;
+    std::function<bool()> may_act;
+    relay machine;
+    epoch mine;
+    std::deque<relay_event::any> events;
+    std::vector<relay_event::any> undone;
+    bool busy{false};
+    bool main_refused{false};
+    std::optional<host::timer> timer;
+    std::vector<completion<void>> drains;
+    std::function<void(const error&)> stopped;
+    lifetime alive;
+};
+
+relay_driver::relay_driver(
+    host& loop, outbox_source& source, event_sink& sink, relay_options options, std::function<bool()> may_act
+)
+    : impl_(std::make_unique<impl>(loop, source, sink, options, std::move(may_act))) {}
+
+relay_driver::~relay_driver() = default;
+
+void relay_driver::start(epoch mine) {
+    impl_->finish_drains(fail(errc::cancelled, "the relay was started again while it drained"));
+    impl_->mine = mine;
+    impl_->dispatch(relay_event::started{mine});
+}
+
+void relay_driver::drain(completion<void> done) {
+    impl_->drains.push_back(std::move(done));
+    impl_->dispatch(relay_event::drain{});
+}
+
+void relay_driver::halt() {
+    impl_->finish_drains(fail(errc::not_owner, "the lease of the outbox ended while the relay drained"));
+    impl_->dispatch(relay_event::halt{});
+}
+
+bool relay_driver::empty() const {
+    return impl_->machine.empty();
+}
+
+relay_counters relay_driver::counters() const {
+    return impl_->machine.counters();
+}
+
+void relay_driver::on_stopped(std::function<void(const error&)> what) {
+    impl_->stopped = std::move(what);
+}
+
+}  // namespace millrace
