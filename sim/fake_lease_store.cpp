@@ -73,7 +73,9 @@ const lease_row* lease_table::find(const lease_key& key) const {
     return found == rows_.end() ? nullptr : &found->second;
 }
 
-result<void> lease_table::write(const lease_row& row, std::optional<version> expected) {
+result<void> lease_table::write(
+    const lease_row& row, std::optional<version> expected, const std::string& client
+) {
     const auto key = key_of(row);
     if (expected && version_of(row).value() != expected->value() + 1) {
         return fail(
@@ -90,11 +92,11 @@ result<void> lease_table::write(const lease_row& row, std::optional<version> exp
     }
     const auto before = stored != nullptr ? std::optional(*stored) : std::nullopt;
     rows_[key] = row;
-    if (observer_) observer_(before ? &*before : nullptr, &row);
+    if (observer_) observer_(client, before ? &*before : nullptr, &row);
     return {};
 }
 
-result<void> lease_table::remove(const lease_key& key, version expected) {
+result<void> lease_table::remove(const lease_key& key, version expected, const std::string& client) {
     const auto* stored = find(key);
     if (stored == nullptr || version_of(*stored) != expected) {
         return fail(
@@ -106,7 +108,7 @@ result<void> lease_table::remove(const lease_key& key, version expected) {
     }
     const auto before = *stored;
     rows_.erase(key);
-    if (observer_) observer_(&before, nullptr);
+    if (observer_) observer_(client, &before, nullptr);
     return {};
 }
 
@@ -132,7 +134,9 @@ void fake_lease_store::read(lease_key key, completion<std::optional<lease_row>> 
 void fake_lease_store::write(lease_row row, std::optional<version> expected, completion<void> done) {
     link_.change<void>(
         "write",
-        [&table = table_, row = std::move(row), expected] { return table.write(row, expected); },
+        [&table = table_, row = std::move(row), expected, name = name_] {
+            return table.write(row, expected, name);
+        },
         std::move(done)
     );
 }
@@ -140,7 +144,9 @@ void fake_lease_store::write(lease_row row, std::optional<version> expected, com
 void fake_lease_store::remove(lease_key key, version expected, completion<void> done) {
     link_.change<void>(
         "remove",
-        [&table = table_, key = std::move(key), expected] { return table.remove(key, expected); },
+        [&table = table_, key = std::move(key), expected, name = name_] {
+            return table.remove(key, expected, name);
+        },
         std::move(done)
     );
 }

@@ -10,6 +10,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace millrace::sim {
@@ -17,11 +20,12 @@ namespace millrace::sim {
 /// The rows, and the only place where a condition is checked.
 class lease_table {
 public:
-    /// Sees every accepted change; null stands for an absent row.
-    using observer = std::function<void(const lease_row* before, const lease_row* after)>;
+    /// Sees every accepted change, and whose it is; null stands for an absent row.
+    using observer =
+        std::function<void(const std::string& client, const lease_row* before, const lease_row* after)>;
 
-    result<void> write(const lease_row& row, std::optional<version> expected);
-    result<void> remove(const lease_key& key, version expected);
+    result<void> write(const lease_row& row, std::optional<version> expected, const std::string& client);
+    result<void> remove(const lease_key& key, version expected, const std::string& client);
 
     /// Writes whatever stands there: for tests that set a scene.
     void put(const lease_row& row) { rows_[key_of(row)] = row; }
@@ -37,8 +41,16 @@ private:
 
 class fake_lease_store final : public lease_store {
 public:
-    fake_lease_store(lease_table& table, scheduler& world, host& client, rng& random, const faults& plan)
-        : table_(table), link_(world, client, random, plan, "the lease store") {}
+    /// `name` tells the clients of one table apart.
+    fake_lease_store(
+        lease_table& table,
+        scheduler& world,
+        host& client,
+        rng& random,
+        const faults& plan,
+        std::string name = "a client"
+    )
+        : table_(table), link_(world, client, random, plan, "the lease store"), name_(std::move(name)) {}
 
     void list_workers(completion<std::vector<worker_row>> done) override;
     void list_shards(completion<std::vector<shard_row>> done) override;
@@ -52,6 +64,7 @@ public:
 private:
     lease_table& table_;
     link link_;
+    std::string name_;
 };
 
 }  // namespace millrace::sim

@@ -60,7 +60,7 @@ struct fetch_round : std::enable_shared_from_this<fetch_round> {
         later([](fetch_round& round) { round.probe(); });
     }
     void probe() {
-        reply.filled = table.read_gaps(request.gaps);
+        reply.filled = table.read_gaps(request, reply.gaps_more);
         later([](fetch_round& round) {
             round.reply.writers = round.table.writers();
             round.finish(std::move(round.reply));
@@ -148,14 +148,18 @@ std::shared_ptr<const row_batch> outbox_table::read_ahead(const fetch_request& r
     return batch;
 }
 
-std::shared_ptr<const row_batch> outbox_table::read_gaps(const std::vector<id_range>& gaps) const {
+std::shared_ptr<const row_batch> outbox_table::read_gaps(const fetch_request& request, bool& more) const {
     auto batch = std::make_shared<row_batch>();
-    std::set<row_id> seen;
-    for (const auto& gap : gaps)
-        for (auto at = rows_.lower_bound(gap.first); at != rows_.end() && at->first <= gap.last; ++at)
-            seen.insert(at->first);
-    for (const auto& id : seen)
-        copy_row(*batch, rows_.at(id));
+    more = false;
+    for (const auto& gap : request.gaps) {
+        for (auto at = rows_.lower_bound(gap.first); at != rows_.end() && at->first <= gap.last; ++at) {
+            if (!batch->rows().empty() && batch->bytes() >= request.gap_bytes_max) {
+                more = true;
+                return batch;
+            }
+            copy_row(*batch, at->second);
+        }
+    }
     return batch;
 }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace millrace::sim {
@@ -55,8 +56,8 @@ public:
     void commit(transaction writer);
     void roll_back(transaction writer);
 
-    /// Leaves ids unused, as a sequence cache does.
-    void skip_ids(std::int64_t count) { next_id_ += count; }
+    /// Leaves ids unused, as a sequence cache does; returns the first.
+    row_id skip_ids(std::int64_t count) { return row_id{std::exchange(next_id_, next_id_ + count)}; }
 
     /// Begin, draw, insert and commit at one moment, as an embedded database with one writer does.
     row_id put(event what, std::string malformed = {});
@@ -71,7 +72,7 @@ public:
 
     // The relay's side.
     [[nodiscard]] std::shared_ptr<const row_batch> read_ahead(const fetch_request& request, bool& more) const;
-    [[nodiscard]] std::shared_ptr<const row_batch> read_gaps(const std::vector<id_range>& gaps) const;
+    [[nodiscard]] std::shared_ptr<const row_batch> read_gaps(const fetch_request& request, bool& more) const;
     [[nodiscard]] std::vector<std::uint64_t> writers() const;
     std::uint64_t remove(const std::vector<id_range>& delivered);
     result<void> bury(const bury_request& request, epoch mine);

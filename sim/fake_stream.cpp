@@ -210,6 +210,13 @@ result<read_reply> fake_stream::read(
 ) {
     const auto* stored = find(shard);
     if (stored == nullptr) return no_shard(shard);
+    if (sick.contains(shard)) {
+        return fail(
+            errc::unavailable,
+            fmt::format("shard {} does not answer", shard.value()),
+            retry_advice::after_delay
+        );
+    }
     const auto from = parse(cursor);
     if (!from) return fail(errc::invalid_argument, "the cursor was not made by this stream");
     if (world_.now() - from->made > options_.cursor_life) {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,9 @@ public:
     [[nodiscard]] const stored_shard* find(const shard_id& shard) const;
     [[nodiscard]] const stream_options& options() const noexcept { return options_; }
     void observe(observer what) { observer_ = std::move(what); }
+
+    /// Reads of these shards fail, whatever the link does.
+    std::set<shard_id> sick;
 
     // What the service answers.
     [[nodiscard]] result<stream_listing> list() const;

@@ -1,0 +1,89 @@
+/// Watches a group from outside: its rows in the store, the stream, and what the handlers are given.
+///
+/// It believes only what the fakes saw; nothing of the code under test is asked.
+#pragma once
+
+#include "fake_lease_store.hpp"
+#include "fake_stream.hpp"
+#include "trace.hpp"
+
+#include <millrace/record.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace millrace::sim {
+
+class group_oracle {
+public:
+    group_oracle(scheduler& world, trace& t, verdicts& v, const lease_table& table, fake_stream& stream);
+
+    // What the store and the stream saw.
+    void row_changed(const std::string& client, const lease_row* before, const lease_row* after);
+    void appended(const stored_shard& shard, const stored_record& record);
+
+    // What the handlers saw.
+    void handling(
+        const std::string& who,
+        const shard_id& shard,
+        epoch e,
+        std::uint32_t attempt,
+        const record_batch& batch
+    );
+    void acknowledged(const shard_id& shard, const position& at);
+
+    /// The owner of a worker row may deregister it at any time; `gone` says that a process has ended.
+    std::function<bool(const process_identity&)> gone;
+    std::int32_t drift_per_million{0};
+
+    /// Records that were handed over more than once.
+    [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
+    [[nodiscard]] std::uint64_t handed() const noexcept { return handed_; }
+
+    /// What is still missing when everything should be done; empty when nothing is.
+    [[nodiscard]] std::string missing() const;
+
+private:
+    struct shard_state {
+        const stored_shard* shard{nullptr};
+        std::vector<std::uint8_t> handed;
+        std::vector<std::uint8_t> acknowledged;
+        std::size_t settled{0};  // all below are acknowledged or need not be
+        epoch highest;
+        epoch granted;        // of the grant that `next` belongs to
+        std::size_t next{0};  // the record that this grant has to be given next
+    };
+    struct key_state {
+        std::vector<std::pair<shard_state*, std::size_t>> records;
+        std::size_t handed{0};  // all below were handed over
+    };
+
+    void shard_changed(const shard_row* before, const shard_row* after);
+    void worker_changed(const std::string& client, const worker_row* before, const worker_row* after);
+    void check_checkpoint(const shard_row* before, const shard_row& after);
+    void check_parents(const shard_id& shard, const std::vector<shard_id>& parents);
+    void check_key_order(shard_state& state, std::size_t index);
+    std::size_t settle(shard_state& state);
+    [[nodiscard]] bool exempt(const shard_state& state, std::size_t index) const;
+    [[nodiscard]] bool before_start(const shard_state& state, std::size_t index) const;
+    shard_state& state_of(const shard_id& shard);
+
+    scheduler& world_;
+    trace& trace_;
+    verdicts& verdicts_;
+    const lease_table& table_;
+    fake_stream& stream_;
+    std::map<shard_id, shard_state> shards_;
+    std::map<std::string, key_state> keys_;
+    std::map<incarnation, world_time> heartbeats_;
+    std::set<write_id> write_ids_;
+    std::uint64_t repeated_{0};
+    std::uint64_t handed_{0};
+};
+
+}  // namespace millrace::sim

@@ -1,0 +1,122 @@
+#include "relay_process.hpp"
+
+#include <utility>
+
+namespace millrace::sim {
+
+shard_id outbox_shard() {
+    return shard_id{"outbox"};
+}
+
+class relay_process::lister final : public shard_lister {
+public:
+    explicit lister(host& home) : home_(home) {}
+
+    void list_shards(completion<stream_listing> done) override {
+        stream_listing listing{
+            "outbox-1", home_.wall(), std::nullopt, {{outbox_shard(), {}, false, "0", "0"}}};
+        home_.post([done = std::move(done), listing = std::move(listing)] { done(listing); });
+    }
+
+private:
+    host& home_;
+};
+
+/// Shows the oracle what a relay asks to have buried.
+class relay_process::watched_outbox final : public outbox_source {
+public:
+    watched_outbox(std::unique_ptr<outbox_source> inner, relay_oracle& oracle)
+        : inner_(std::move(inner)), oracle_(oracle) {}
+
+    void fetch(fetch_request request, completion<fetch_reply> done) override {
+        inner_->fetch(std::move(request), std::move(done));
+    }
+    void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override {
+        inner_->remove(std::move(delivered), mine, std::move(done));
+    }
+    void bury(bury_request request, epoch mine, completion<void> done) override {
+        oracle_.buries(request, mine);
+        inner_->bury(std::move(request), mine, std::move(done));
+    }
+    void parked_lanes(completion<std::vector<lane_key>> done) override {
+        inner_->parked_lanes(std::move(done));
+    }
+    void watch(std::function<void()> changed) override { inner_->watch(std::move(changed)); }
+
+private:
+    std::unique_ptr<outbox_source> inner_;
+    relay_oracle& oracle_;
+};
+
+relay_process::relay_process(
+    const surroundings& around, const relay_setup& setup, std::function<void(const error&)> exited
+)
+    : setup_(setup), member_(around, setup.member), exited_(std::move(exited)) {
+    auto& loop = member_.loop();
+    lister_ = std::make_unique<lister>(loop);
+    source_ = std::make_unique<watched_outbox>(
+        through<outbox_source>(
+            around.between.outbox,
+            std::make_unique<fake_outbox>(
+                setup_.table, around.world, loop, around.random, setup_.outbox_faults
+            )
+        ),
+        setup_.oracle
+    );
+    sink_ = through<event_sink>(
+        around.between.sink,
+        std::make_unique<fake_sink>(
+            setup_.service, around.world, loop, around.random, setup_.sink_faults, setup_.broker
+        )
+    );
+    relay_ = std::make_unique<relay_driver>(loop, *source_, *sink_, setup_.relay, [this] {
+        return grant_ && grant_->guard->may_act();
+    });
+}
+
+relay_process::~relay_process() {
+    member_.end();
+}
+
+void relay_process::start() {
+    relay_->on_stopped([this](const error& why) { failed(why); });
+    member_.join(*lister_, *this);
+    member_.start();
+}
+
+void relay_process::granted(const lease_grant& grant) {
+    grant_ = grant;
+    relay_->start(grant.epoch);
+}
+
+void relay_process::revoke(const shard_id& shard) {
+    relay_->drain([this, shard](const result<void>& drained) {
+        if (!drained && drained.error().detail.empty())
+            member_.around().judge.broken("{}: a drain failed and does not say why", member_.name());
+        if (!grant_) return;
+        const auto mine = std::exchange(grant_, std::nullopt)->epoch;
+        member_.group().release(shard, mine, [](const result<void>&) {});
+    });
+}
+
+void relay_process::lost(const shard_id&, const error& why) {
+    if (why.detail.empty())
+        member_.around().judge.broken("{}: a lease was lost and nothing says why", member_.name());
+    grant_.reset();
+    relay_->halt();
+}
+
+void relay_process::failed(const error& why) {
+    auto& around = member_.around();
+    if (why.detail.empty()) around.judge.broken("{} failed and does not say why", member_.name());
+    around.world.at(around.world.now(), [exited = exited_, why] { exited(why); });
+}
+
+std::string relay_process::over_budget() const {
+    // One round, read-ahead and gaps, may be under way when the window is full.
+    const auto most = setup_.relay.window_bytes + 2 * setup_.relay.fetch_bytes;
+    const auto used = relay_->counters().bytes_in_memory;
+    return used > most ? fmt::format("{} bytes of rows, {} are allowed", used, most) : std::string{};
+}
+
+}  // namespace millrace::sim
