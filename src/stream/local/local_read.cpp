@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 namespace millrace::local {
 
@@ -172,7 +173,9 @@ result<std::pair<stream_row, wall_time>> moment_of(
     if (!locked && !can_wait_later(locked.error().code)) return tl::unexpected(std::move(locked.error()));
     auto row = find_stream(db, name);
     if (!row) return tl::unexpected(std::move(row.error()));
-    const auto now = locked ? clock() : clock() - std::chrono::seconds{1};
+    // SQLite gives a connection that may not write a transaction that locks nothing, without a word.
+    const bool exact = locked && sqlite3_db_readonly(db.handle(), "main") == 0;
+    const auto now = exact ? clock() : clock() - std::chrono::seconds{1};
     return std::pair{std::move(*row), std::max(now, row->last_arrival)};
 }
 

@@ -1,0 +1,306 @@
+// The local stream under real threads and processes, and as source and sink together.
+
+#include "contract/loop_host.hpp"
+#include "contract/temporary_file.hpp"
+#include "database.hpp"
+#include "local_admin.hpp"
+#include "local_sink.hpp"
+#include "local_source.hpp"
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+constexpr int keys = 20;
+
+/// Appends `count` records, one transaction each few; the data of a record is "WRITER:N", growing per key.
+void write_records(const std::string& file, int writer, int count) {
+    auto admin = local_admin::open(file, {.busy_timeout = 30s}).value();
+    for (int i = 0; i < count;) {
+        std::vector<event> events;
+        for (int k = 0; k < 5 && i < count; ++k, ++i) {
+            events.push_back(
+                {.topic = "orders",
+                 .key = std::to_string(writer) + "/" + std::to_string(i % keys),
+                 .value = std::to_string(i)}
+            );
+        }
+        if (!admin.put("orders", events)) _exit(1);
+    }
+}
+
+/// Reads all shards, parents first, and notes what it saw.
+class stream_reader {
+public:
+    explicit stream_reader(const std::string& file)
+        : db_(sqlite::database::open(file, {.busy_timeout = 30s}).value()) {}
+
+    /// One read of every shard that may be read now.
+    void turn() {
+        const auto listing = local::list_stream(db_, "orders", system_wall_time).value();
+        for (const auto& shard : listing.shards) {
+            if (ended_.contains(shard.shard)) continue;
+            const bool ready = std::ranges::all_of(shard.parents, [&](const auto& parent) {
+                return ended_.contains(parent);
+            });
+            if (ready) read(shard.shard);
+        }
+    }
+
+    std::map<std::string, int> last;  // by key
+    std::size_t records{0};
+    std::size_t disorder{0};
+
+private:
+    void read(const shard_id& shard) {
+        auto& cursor = cursors_[shard];
+        if (cursor.value().empty())
+            cursor = local::open_cursor(db_, "orders", shard, from::trim_horizon{}).value();
+        const auto reply = local::read_records(db_, "orders", shard, cursor, {.records_max = 50}).value();
+        for (const auto& r : reply.records->records()) {
+            const int number = std::stoi(std::string(*r.data));
+            const auto [known, fresh] = last.try_emplace(std::string(*r.key), number);
+            // The numbers of one key are `keys` apart.
+            if (fresh ? number >= keys : number != known->second + keys) ++disorder;
+            known->second = number;
+            ++records;
+        }
+        if (reply.next) {
+            cursor = *reply.next;
+        } else {
+            ended_.insert(shard);
+        }
+    }
+
+    sqlite::database db_;
+    std::map<shard_id, read_cursor> cursors_;
+    std::set<shard_id> ended_;
+};
+
+TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSplitAndMerge) {
+    const test::temporary_directory directory;
+    const auto file = directory.file("streams.db");
+    auto admin = local_admin::open_or_create(file, {.busy_timeout = 30s}).value();
+    ASSERT_TRUE(admin.create_stream("orders", 2));
+
+    constexpr int count = 400;
+    std::array<pid_t, 2> writers{};
+    for (std::size_t w = 0; w < writers.size(); ++w) {
+        writers[w] = fork();
+        ASSERT_GE(writers[w], 0);
+        if (writers[w] == 0) {
+            write_records(file, static_cast<int>(w), count);
+            _exit(0);
+        }
+    }
+
+    stream_reader reader(file);
+    std::size_t changes = 0;
+    const auto total = writers.size() * count;
+    const auto limit = std::chrono::steady_clock::now() + 60s;
+    while (reader.records < total && std::chrono::steady_clock::now() < limit) {
+        reader.turn();
+        if (changes < 8 && reader.records > (changes + 1) * total / 10) {
+            const auto stream = admin.describe("orders").value();
+            std::vector<local_shard_info> open;
+            std::ranges::copy_if(stream.shards, std::back_inserter(open), [](const auto& s) {
+                return !s.closed;
+            });
+            std::ranges::sort(open, {}, &local_shard_info::range);
+            if (++changes % 2 == 1) {
+                ASSERT_TRUE(admin.split("orders", open[changes % open.size()].shard));
+            } else {
+                ASSERT_TRUE(admin.merge("orders", open[0].shard, open[1].shard));
+            }
+        }
+    }
+    for (const auto writer : writers) {
+        int status = 0;
+        ASSERT_EQ(waitpid(writer, &status, 0), writer);
+        EXPECT_EQ(status, 0);
+    }
+    EXPECT_EQ(reader.records, total);
+    EXPECT_EQ(reader.disorder, 0U);
+    EXPECT_EQ(reader.last.size(), writers.size() * keys);
+    EXPECT_GE(changes, 4U);
+}
+
+struct LocalPorts : testing::Test {
+    LocalPorts() { EXPECT_TRUE(admin.create_stream("orders", 1)); }
+
+    result<publish_outcome> publish(
+        event_sink& sink, const std::vector<std::string>& values, channel where = channel::main
+    ) {
+        auto batch = std::make_shared<row_batch>();
+        for (const auto& value : values) {
+            outbox_row row;
+            row.id = row_id{static_cast<std::int64_t>(batch->rows().size()) + 1};
+            row.topic = "orders";
+            row.key = "k";
+            row.value = batch->store(value);
+            batch->add(row);
+        }
+        std::vector<outgoing_row> rows;
+        for (const auto& row : batch->rows())
+            rows.push_back({&row, batch});
+        return loop.await<publish_outcome>([&](auto done) {
+            sink.publish(where, std::move(rows), epoch{7}, std::move(done));
+        });
+    }
+    std::shared_ptr<const record_batch> read_all() {
+        auto db = sqlite::database::open(file, {}).value();
+        const shard_id shard{"shardId-000000000000"};
+        return local::read_records(db, "orders", shard, read_cursor{"1"}, {}).value().records;
+    }
+
+    test::temporary_directory directory;
+    std::string file{directory.file("streams.db")};
+    test::loop_host loop;
+    local_admin admin{local_admin::open_or_create(file).value()};
+};
+
+TEST_F(LocalPorts, ALockedFileIsAFaultOfTheRequestAndStopsMain) {
+    local_sink sink(loop, file, {.busy_timeout = 20ms});
+    auto other = sqlite::database::open(file, {}).value();
+    {
+        const auto writer = other.begin(sqlite::transaction_kind::immediate).value();
+        const auto busy = publish(sink, {"a"});
+        ASSERT_FALSE(busy);
+        EXPECT_EQ(busy.error().code, errc::unavailable);
+        EXPECT_EQ(busy.error().retry, retry_advice::after_delay);
+        EXPECT_FALSE(busy.error().in_doubt);
+    }
+    EXPECT_EQ(publish(sink, {"b"})->failures.at(0).why.code, errc::purged) << "b must not overtake a";
+    ASSERT_TRUE(loop.await<void>([&](auto done) { sink.reset_main(std::move(done)); }));
+    EXPECT_TRUE(publish(sink, {"a", "b"})->failures.empty());
+    EXPECT_EQ(read_all()->records().size(), 2U);
+}
+
+TEST_F(LocalPorts, AMissingFileIsNamedAndWhatFollowsIsPurgedUntilItIsThere) {
+    const auto later = directory.file("later.db");
+    local_sink sink(loop, later);
+    const auto missing = publish(sink, {"a"});
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, errc::not_found);
+    EXPECT_THAT(missing.error().detail, HasSubstr("local:" + later));
+    ASSERT_TRUE(local_admin::open_or_create(later)->create_stream("orders", 1));
+    EXPECT_EQ(publish(sink, {"b"})->failures.at(0).why.code, errc::purged);
+    ASSERT_TRUE(loop.await<void>([&](auto done) { sink.reset_main(std::move(done)); }));
+    EXPECT_TRUE(publish(sink, {"a"})->failures.empty());
+}
+
+TEST_F(LocalPorts, AResetSucceedsWhileTheFileCannotBeOpened) {
+    local_sink sink(loop, directory.file("nowhere.db"));
+    EXPECT_FALSE(publish(sink, {"a"}));
+    EXPECT_TRUE(loop.await<void>([&](auto done) { sink.reset_main(std::move(done)); }));
+}
+
+TEST_F(LocalPorts, AReplacedFileIsOpenedAnew) {
+    local_sink sink(loop, file);
+    EXPECT_TRUE(publish(sink, {"a"})->failures.empty());
+    for (const auto* suffix : {"", "-wal", "-shm"})
+        std::filesystem::remove(file + suffix);
+    ASSERT_TRUE(local_admin::open_or_create(file)->create_stream("orders", 1));
+    EXPECT_TRUE(publish(sink, {"b"})->failures.empty());
+    EXPECT_EQ(read_all()->records().front().data, "b") << "nothing goes into the file that is gone";
+}
+
+TEST_F(LocalPorts, SuspectsWhatIsLargerThanTheLimits) {
+    local_sink sink(loop, file, {.limits = {.key_bytes_max = 3, .value_bytes_max = 5}});
+    outbox_row row;
+    row.value = "12345";
+    row.key = "123";
+    EXPECT_FALSE(sink.suspect(row));
+    row.value = "123456";
+    EXPECT_EQ(sink.suspect(row)->code, errc::refused_record);
+    row.value = "";
+    row.key = "1234";
+    EXPECT_THAT(sink.suspect(row)->detail, HasSubstr("key has 4 bytes"));
+}
+
+TEST_F(LocalPorts, MarksRecordsWithOutboxAndEpochWhenAsked) {
+    local_sink plain(loop, file);
+    local_sink marked(loop, file, {.outbox = "shop"});
+    EXPECT_TRUE(publish(plain, {"a"})->failures.empty());
+    EXPECT_TRUE(publish(marked, {"b"})->failures.empty());
+    const auto batch = read_all();
+    EXPECT_TRUE(batch->records()[0].headers.empty());
+    ASSERT_EQ(batch->records()[1].headers.size(), 1U);
+    EXPECT_EQ(batch->records()[1].headers[0], (record_header{"millrace-outbox", "7 shop"}));
+}
+
+TEST_F(LocalPorts, RequestsThatWaitWhenTheSinkEndsAreCompletedAsCancelled) {
+    int completions = 0;
+    {
+        auto other = sqlite::database::open(file, {}).value();
+        const auto writer = other.begin(sqlite::transaction_kind::immediate).value();
+        local_sink sink(loop, file, {.busy_timeout = 30s});
+        for (int i = 0; i < 3; ++i) {
+            auto batch = std::make_shared<row_batch>();
+            batch->add({.id = row_id{i + 1}, .topic = "orders"});
+            sink.publish(channel::main, {{batch->rows().data(), batch}}, epoch{1}, [&](const auto& outcome) {
+                ++completions;
+                EXPECT_EQ(outcome.error().code, errc::cancelled);
+            });
+        }
+    }
+    EXPECT_TRUE(loop.run_until([&] { return completions == 3; }));
+    EXPECT_EQ(read_all()->records().size(), 0U);
+}
+
+TEST_F(LocalPorts, ASourceReadsAFileThatItMayNotWrite) {
+    ASSERT_TRUE(admin.put("orders", std::vector<event>{{.topic = "orders", .key = "k", .value = "v"}}));
+    if (geteuid() == 0) GTEST_SKIP() << "the superuser may write any file";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+    local_source source(loop, file, "orders");
+    EXPECT_TRUE(loop.await<stream_listing>([&](auto done) { source.list_shards(std::move(done)); }));
+}
+
+TEST_F(LocalPorts, ASourceNamesWhatIsMissing) {
+    local_source no_file(loop, directory.file("nowhere.db"), "orders");
+    const auto missing = loop.await<stream_listing>([&](auto done) { no_file.list_shards(std::move(done)); });
+    EXPECT_EQ(missing.error().code, errc::not_found);
+    EXPECT_THAT(missing.error().detail, HasSubstr("nowhere.db"));
+    local_source no_stream(loop, file, "order");
+    const auto unknown =
+        loop.await<stream_listing>([&](auto done) { no_stream.list_shards(std::move(done)); });
+    EXPECT_EQ(unknown.error().code, errc::not_found);
+    EXPECT_THAT(unknown.error().detail, HasSubstr("did you mean \"orders\"?"));
+}
+
+TEST_F(LocalPorts, WatchTellsOfAnotherProcessesRecordsSoon) {
+    local_source source(loop, file, "orders");
+    (void)loop.await<stream_listing>([&](auto done) { source.list_shards(std::move(done)); });
+    std::vector<nanoseconds> delays;
+    bool told = false;
+    source.watch([&] { told = true; });
+    for (int i = 0; i < 10; ++i) {
+        loop.run_for(50ms);
+        told = false;
+        ASSERT_TRUE(admin.put("orders", std::vector<event>{{.topic = "orders", .value = "v"}}));
+        const auto committed = loop.now();
+        ASSERT_TRUE(loop.run_until([&] { return told; }));
+        delays.push_back(loop.now() - committed);
+    }
+    std::ranges::sort(delays);
+    EXPECT_LE(delays[delays.size() / 2], 25ms);  // 10 ms at most on an idle machine
+}
+
+}  // namespace
+}  // namespace millrace
