@@ -4,6 +4,7 @@
 #include "contract/temporary_file.hpp"
 #include "database.hpp"
 #include "local_admin.hpp"
+#include "local_read.hpp"
 #include "local_sink.hpp"
 #include "local_source.hpp"
 
@@ -96,8 +97,8 @@ private:
 TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSplitAndMerge) {
     const test::temporary_directory directory;
     const auto file = directory.file("streams.db");
-    auto admin = local_admin::open_or_create(file, {.busy_timeout = 30s}).value();
-    ASSERT_TRUE(admin.create_stream("orders", 2));
+    // Closed again before the fork: a connection must not be carried into another process.
+    ASSERT_TRUE(local_admin::open_or_create(file)->create_stream("orders", 2));
 
     constexpr int count = 400;
     std::array<pid_t, 2> writers{};
@@ -110,6 +111,7 @@ TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSpl
         }
     }
 
+    auto admin = local_admin::open(file, {.busy_timeout = 30s}).value();
     stream_reader reader(file);
     std::size_t changes = 0;
     const auto total = writers.size() * count;
