@@ -63,8 +63,7 @@ mono_time coordinator::wake() const {
     if (!dirty_.empty()) at(now_ + options_.checkpoint_every / 8);
     for (const auto& [shard, when] : lease_wakes_)
         at(when);
-    if (drain_until_) at(*drain_until_);
-    if (give_up_at_) at(*give_up_at_);
+    if (drain_until_) at(now_ < *drain_until_ ? *drain_until_ : *give_up_at_);
     return std::max(next, now_);
 }
 
