@@ -23,7 +23,9 @@ namespace millrace {
 [[nodiscard]] result<void> create_outbox(sqlite3* db);
 
 struct outbox_writer_options {
-    /// Of topic, key, value and headers together; at most 1 GB. Keep it below what the sink takes.
+    static constexpr std::size_t event_bytes_limit = 1'000'000'000;  ///< What SQLite takes.
+
+    /// Of topic, key, value and headers together. Keep it below what the sink takes.
     std::size_t event_bytes_max{1'000'000};
 };
 

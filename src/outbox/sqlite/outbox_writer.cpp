@@ -14,8 +14,6 @@ namespace millrace {
 
 namespace {
 
-constexpr std::size_t event_bytes_limit = 1'000'000'000;
-
 std::string file_of(sqlite3* db) {
     const char* const path = sqlite3_db_filename(db, "main");
     return path == nullptr || *path == '\0' ? "the database in memory" : fmt::format("\"{}\"", path);
@@ -58,11 +56,13 @@ result<void> create_outbox(sqlite3* db) {
 }
 
 result<outbox_writer> outbox_writer::open(sqlite3* db, outbox_writer_options options) {
-    if (options.event_bytes_max == 0 || options.event_bytes_max > event_bytes_limit) {
+    if (options.event_bytes_max == 0 || options.event_bytes_max > outbox_writer_options::event_bytes_limit) {
         return fail(
             errc::invalid_argument,
             fmt::format(
-                "event_bytes_max is {}; it must be from 1 to {}", options.event_bytes_max, event_bytes_limit
+                "event_bytes_max is {}; it must be from 1 to {}",
+                options.event_bytes_max,
+                outbox_writer_options::event_bytes_limit
             )
         );
     }

@@ -1,0 +1,212 @@
+#include "outbox_admin.hpp"
+
+#include "outbox_headers.hpp"
+#include "outbox_schema.hpp"
+
+#include <millrace/outbox.hpp>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+using sqlite::blob_view;
+using sqlite::database;
+using sqlite::statement;
+using sqlite::transaction_kind;
+
+namespace {
+
+constexpr const char* when_missing = "create it with `millrace outbox init`, or check the path";
+
+// Two rows are of one lane when topic, the bytes of the key, and partition are the same. `p` is a parked
+// lane.
+#define MILLRACE_SQL_IN_PARKED_LANE                                                                        \
+    "p.topic = d.topic AND p.key = CAST(d.key AS BLOB) AND IFNULL(p.partition, -1) = IFNULL(d.partition, " \
+    "-1)"
+
+wall_time wall(std::int64_t millis) {
+    return wall_time{milliseconds{millis}};
+}
+
+std::optional<std::string> copy(const std::optional<std::string_view>& bytes) {
+    if (!bytes) return std::nullopt;
+    return std::string(*bytes);
+}
+
+dead_event dead_at(const statement& row) {
+    dead_event dead;
+    dead.id = row_id{row.integer(0)};
+    dead.event.topic = row.text(1);
+    dead.event.key = copy(row.maybe_bytes(2));
+    dead.event.value = copy(row.maybe_bytes(3));
+    if (auto headers = headers_from_json(row.bytes(4)); headers) {
+        dead.event.headers = std::move(*headers);
+    } else {
+        dead.broken_headers = std::move(headers.error().detail);
+    }
+    if (!row.is_null(5)) dead.event.partition = static_cast<std::int32_t>(row.integer(5));
+    dead.created_at = wall(row.integer(6));
+    dead.reason = row.text(7);
+    dead.error = row.text(8);
+    dead.attempts = static_cast<std::uint32_t>(row.integer(9));
+    dead.first_at = wall(row.integer(10));
+    dead.last_at = wall(row.integer(11));
+    return dead;
+}
+
+}  // namespace
+
+result<outbox_admin> outbox_admin::init(const std::string& path, const std::string& name) {
+    auto db = database::open(path, {.mode = sqlite::open_mode::create, .name = name});
+    if (!db) return tl::unexpected(std::move(db.error()));
+    if (auto made = outbox_schema::create(db->handle(), db->name()); !made) {
+        return tl::unexpected(std::move(made.error()));
+    }
+    return outbox_admin(std::move(*db));
+}
+
+result<outbox_admin> outbox_admin::open(const std::string& path, const std::string& name) {
+    auto db = database::open(
+        path, {.mode = sqlite::open_mode::must_exist, .name = name, .when_missing = when_missing}
+    );
+    if (!db) return tl::unexpected(std::move(db.error()));
+    if (auto usable = outbox_schema::check(db->handle(), db->name()); !usable) {
+        return tl::unexpected(std::move(usable.error()));
+    }
+    return outbox_admin(std::move(*db));
+}
+
+result<std::optional<row_id>> outbox_admin::put(std::span<const event> events) {
+    auto writing = db_.begin(transaction_kind::immediate);
+    if (!writing) return tl::unexpected(std::move(writing.error()));
+    auto writer =
+        outbox_writer::open(db_.handle(), {.event_bytes_max = outbox_writer_options::event_bytes_limit});
+    if (!writer) return tl::unexpected(std::move(writer.error()));
+    std::optional<row_id> last;
+    for (const auto& e : events) {
+        auto added = writer->add(e);
+        if (!added) return tl::unexpected(std::move(added.error()));
+        last = *added;
+    }
+    return writing->commit().map([&] { return last; });
+}
+
+result<outbox_stats> outbox_admin::stats() {
+    auto found = db_.prepare(
+        "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM outbox_dead), "
+        "(SELECT count(*) FROM outbox_parked), (SELECT created_at FROM outbox ORDER BY id LIMIT 1)"
+    );
+    if (!found) return tl::unexpected(std::move(found.error()));
+    const auto row = found->step();
+    if (!row) return tl::unexpected(row.error());
+    outbox_stats stats;
+    stats.backlog = static_cast<std::uint64_t>(found->integer(0));
+    stats.dead = static_cast<std::uint64_t>(found->integer(1));
+    stats.parked_lanes = static_cast<std::uint64_t>(found->integer(2));
+    if (!found->is_null(3)) stats.oldest = wall(found->integer(3));
+    return stats;
+}
+
+result<void> outbox_admin::select(const dead_selection& which) {
+    auto done = db_.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS wanted (id INTEGER PRIMARY KEY);"
+        "CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY);"
+        "CREATE TEMP TABLE IF NOT EXISTS touched (lane INTEGER PRIMARY KEY);"
+        "DELETE FROM temp.wanted; DELETE FROM temp.chosen; DELETE FROM temp.touched"
+    );
+    for (const auto id : which.ids) {
+        if (done) done = db_.run("INSERT OR IGNORE INTO temp.wanted (id) VALUES (?)", id.value());
+    }
+    const auto key = which.key ? std::optional(blob_view{*which.key}) : std::nullopt;
+    if (done) {
+        done = db_.run(
+            "INSERT INTO temp.chosen (id) SELECT id FROM outbox_dead WHERE "
+            "(?1 OR id IN (SELECT id FROM temp.wanted)) AND (?2 IS NULL OR topic = ?2) "
+            "AND (?3 IS NULL OR CAST(key AS BLOB) = ?3)",
+            which.ids.empty(),
+            which.topic,
+            key
+        );
+    }
+    if (!done) return done;
+    return db_.run(
+        "INSERT OR IGNORE INTO temp.touched (lane) SELECT p.rowid FROM temp.chosen c, outbox_dead d, "
+        "outbox_parked p WHERE d.id = c.id AND " MILLRACE_SQL_IN_PARKED_LANE
+    );
+}
+
+result<std::vector<dead_event>> outbox_admin::list_dead(const dead_selection& which, std::size_t limit) {
+    auto snapshot = db_.begin(transaction_kind::deferred);
+    if (!snapshot) return tl::unexpected(std::move(snapshot.error()));
+    if (auto done = select(which); !done) return tl::unexpected(std::move(done.error()));
+    auto found = db_.prepare(
+        "SELECT id, topic, key, value, headers, partition, created_at, reason, error, attempts, first_at, "
+        "last_at "
+        "FROM outbox_dead WHERE id IN (SELECT id FROM temp.chosen) ORDER BY id LIMIT ?"
+    );
+    if (!found) return tl::unexpected(std::move(found.error()));
+    found->with(limit);
+    std::vector<dead_event> dead;
+    for (;;) {
+        const auto row = found->step();
+        if (!row) return tl::unexpected(row.error());
+        if (!*row) return dead;
+        dead.push_back(dead_at(*found));
+    }
+}
+
+result<std::optional<dead_event>> outbox_admin::show_dead(row_id id) {
+    return list_dead({.ids = {id}}, 1).map([](std::vector<dead_event> found) {
+        return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+    });
+}
+
+result<void> outbox_admin::note_change() {
+    return db_.run("UPDATE outbox_meta SET replay_generation = replay_generation + 1");
+}
+
+result<std::uint64_t> outbox_admin::retry_dead(const dead_selection& which) {
+    auto writing = db_.begin(transaction_kind::immediate);
+    if (!writing) return tl::unexpected(std::move(writing.error()));
+    auto done = select(which);
+    if (done) {
+        done = db_.run(
+            "INSERT OR IGNORE INTO temp.chosen (id) SELECT d.id FROM outbox_dead d, outbox_parked p "
+            "WHERE p.rowid IN (SELECT lane FROM temp.touched) AND " MILLRACE_SQL_IN_PARKED_LANE
+        );
+    }
+    if (done) done = db_.run("DELETE FROM outbox_parked WHERE rowid IN (SELECT lane FROM temp.touched)");
+    if (done) {
+        done = db_.run(
+            "INSERT INTO outbox (id, topic, key, value, headers, partition, created_at) "
+            "SELECT id, topic, key, value, headers, partition, created_at FROM outbox_dead "
+            "WHERE id IN (SELECT id FROM temp.chosen)"
+        );
+    }
+    if (done) done = db_.run("DELETE FROM outbox_dead WHERE id IN (SELECT id FROM temp.chosen)");
+    const auto moved = done ? db_.changes() : 0;
+    if (done && moved > 0) done = note_change();
+    if (done) done = writing->commit();
+    return done.map([&] { return moved; });
+}
+
+result<std::uint64_t> outbox_admin::drop_dead(const dead_selection& which) {
+    auto writing = db_.begin(transaction_kind::immediate);
+    if (!writing) return tl::unexpected(std::move(writing.error()));
+    auto done = select(which);
+    if (done) done = db_.run("DELETE FROM outbox_dead WHERE id IN (SELECT id FROM temp.chosen)");
+    const auto dropped = done ? db_.changes() : 0;
+    if (done) {
+        done = db_.run(
+            "DELETE FROM outbox_parked AS p WHERE rowid IN (SELECT lane FROM temp.touched) "
+            "AND NOT EXISTS (SELECT 1 FROM outbox_dead d WHERE " MILLRACE_SQL_IN_PARKED_LANE ")"
+        );
+    }
+    if (done && db_.changes() > 0) done = note_change();
+    if (done) done = writing->commit();
+    return done.map([&] { return dropped; });
+}
+
+}  // namespace millrace

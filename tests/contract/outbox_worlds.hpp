@@ -1,0 +1,13 @@
+/// The implementations of an outbox that the contract suite runs against.
+#pragma once
+
+#include "contract/outbox_source_contract.hpp"
+
+#include <memory>
+
+namespace millrace::test {
+
+[[nodiscard]] std::unique_ptr<outbox_world> make_sqlite_outbox_world();
+[[nodiscard]] std::unique_ptr<outbox_world> make_fake_outbox_world();
+
+}  // namespace millrace::test
