@@ -152,7 +152,7 @@ struct relay_driver::impl {
     outbox_source& source;
     event_sink& sink;
     std::function<bool()> may_act;
-    relay machine;
+    relay_machine machine;
     epoch mine;
     std::deque<relay_event::any> events;
     std::vector<relay_event::any> undone;

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-relay::relay(const relay_options& options, sink_view sink)
+relay_machine::relay_machine(const relay_options& options, sink_view sink)
     : options_(options),
       sink_(std::move(sink)),
       window_(options.gaps_max),
@@ -18,7 +18,7 @@ relay::relay(const relay_options& options, sink_view sink)
       fetch_wait_(options.retry_min, options.retry_max),
       remove_wait_(options.retry_min, options.retry_max) {}
 
-std::vector<relay::action> relay::step(mono_time now, std::uint64_t random, event what) {
+std::vector<relay_machine::action> relay_machine::step(mono_time now, std::uint64_t random, event what) {
     now_ = now;
     random_ = random;
     actions_.clear();
@@ -38,7 +38,7 @@ std::vector<relay::action> relay::step(mono_time now, std::uint64_t random, even
     return std::move(actions_);
 }
 
-void relay::on(relay_event::started&) {
+void relay_machine::on(relay_event::started&) {
     forget_all();
     mode_ = mode::loading;
     next_look_ = now_;
@@ -46,7 +46,7 @@ void relay::on(relay_event::started&) {
     load_at_ = now_;
 }
 
-void relay::on(relay_event::published& what) {
+void relay_machine::on(relay_event::published& what) {
     if (what.where == channel::main) {
         for (const auto& row : main_.published(what.number, std::move(what.outcome)))
             acknowledge(row);
@@ -55,12 +55,12 @@ void relay::on(relay_event::published& what) {
     }
 }
 
-void relay::on(relay_event::main_reset& what) {
+void relay_machine::on(relay_event::main_reset& what) {
     main_.reset_done(now_, random_, what.outcome);
     if (!what.outcome) report(log_level::warning, "relay.reset_failed", what.outcome.error());
 }
 
-void relay::on(relay_event::removed& what) {
+void relay_machine::on(relay_event::removed& what) {
     if (what.number != removing_) return;
     removing_ = 0;
     if (what.outcome) {
@@ -76,7 +76,7 @@ void relay::on(relay_event::removed& what) {
     }
 }
 
-void relay::on(relay_event::buried& what) {
+void relay_machine::on(relay_event::buried& what) {
     const auto result = lanes_.buried(now_, random_, what.number, what.outcome);
     for (const auto& row : result.gone) {
         window_.gone(row.id());
@@ -94,7 +94,7 @@ void relay::on(relay_event::buried& what) {
     }
 }
 
-void relay::on(relay_event::parked_lanes_loaded& what) {
+void relay_machine::on(relay_event::parked_lanes_loaded& what) {
     if (what.number != loading_) return;
     loading_ = 0;
     if (!what.lanes) {
@@ -113,15 +113,15 @@ void relay::on(relay_event::parked_lanes_loaded& what) {
     reroute();
 }
 
-void relay::on(relay_event::source_changed&) {
+void relay_machine::on(relay_event::source_changed&) {
     changed_ = true;
 }
 
-void relay::on(relay_event::timer&) {
+void relay_machine::on(relay_event::timer&) {
     if (wake_ && now_ >= *wake_) wake_.reset();
 }
 
-void relay::on(relay_event::drain&) {
+void relay_machine::on(relay_event::drain&) {
     if (mode_ == mode::off || mode_ == mode::draining) {
         if (mode_ == mode::off) actions_.push_back(relay_action::drained{});
         return;
@@ -130,36 +130,36 @@ void relay::on(relay_event::drain&) {
     drain_deadline_ = now_ + options_.drain_limit;
 }
 
-void relay::on(relay_event::halt&) {
+void relay_machine::on(relay_event::halt&) {
     forget_all();
     mode_ = mode::off;
 }
 
-void relay::load_parked() {
+void relay_machine::load_parked() {
     load_at_.reset();
     loading_ = ++last_number_;
     actions_.push_back(relay_action::load_parked{loading_});
 }
 
-void relay::acknowledge(held_row row) {
+void relay_machine::acknowledge(held_row row) {
     ++totals_.acknowledged;
     deletions_.acknowledged(now_, row.id());
     memory_.release(row);
 }
 
-void relay::hold(troubled_row row) {
+void relay_machine::hold(troubled_row row) {
     const auto held = row.row;
     if (!lanes_.hold(std::move(row), main_.last_request())) forget(held);
 }
 
 // The row stays in the table and must be read again: the window goes back to it before it looks on.
-void relay::forget(held_row row) {
+void relay_machine::forget(held_row row) {
     window_.forget(row.id());
     memory_.release(row);
     complete_look_ = false;
 }
 
-void relay::reopen_main() {
+void relay_machine::reopen_main() {
     const auto trouble = main_.trouble();
     auto refused = main_.reopen(now_, random_);
     if (!refused) return;
@@ -181,13 +181,13 @@ void relay::reopen_main() {
 }
 
 // What waits for main but belongs to a lane or topic in trouble waits there.
-void relay::reroute() {
+void relay_machine::reroute() {
     if (lanes_.empty()) return;
     for (const auto& row : main_.take_out([this](const held_row& r) { return lanes_.claims(*r.row); }))
         hold({row, false});
 }
 
-void relay::plan_lanes() {
+void relay_machine::plan_lanes() {
     const auto rows = main_.rows_in_flight() + lanes_.probes_in_flight();
     const auto bytes = main_.bytes_in_flight() + lanes_.probe_bytes_in_flight();
     auto work = lanes_.advance(
@@ -212,7 +212,7 @@ void relay::plan_lanes() {
     }
 }
 
-void relay::plan_main() {
+void relay_machine::plan_main() {
     if (mode_ != mode::running || main_.rows_waiting() == 0) return;
     const auto limits = sink_.limits();
     for (;;) {
@@ -230,7 +230,7 @@ void relay::plan_main() {
     }
 }
 
-void relay::plan_remove() {
+void relay_machine::plan_remove() {
     const auto delay = mode_ == mode::draining ? nanoseconds::zero() : options_.delete_delay;
     auto ranges = deletions_.next(now_, options_.delete_rows, delay);
     if (ranges.empty()) return;
@@ -238,7 +238,7 @@ void relay::plan_remove() {
     actions_.push_back(relay_action::remove{removing_, std::move(ranges)});
 }
 
-void relay::plan_drain() {
+void relay_machine::plan_drain() {
     const auto unsure = main_.rows_in_flight() + lanes_.probes_in_flight() + deletions_.size();
     const auto burials = lanes_.burials_in_flight();
     if (unsure + burials > 0 && now_ < drain_deadline_) return;
@@ -260,7 +260,7 @@ void relay::plan_drain() {
     mode_ = mode::off;
 }
 
-void relay::plan_wake() {
+void relay_machine::plan_wake() {
     auto next =
         mode_ == mode::off ? mono_time::max() : deletions_.due(options_.delete_rows, options_.delete_delay);
     next = std::min(next, main_.due());
@@ -275,17 +275,17 @@ void relay::plan_wake() {
     actions_.push_back(relay_action::wake_at{next});
 }
 
-void relay::lost(const error& why) {
+void relay_machine::lost(const error& why) {
     forget_all();
     mode_ = mode::stopped;
     actions_.push_back(relay_action::stopped{why});
 }
 
-void relay::report(log_level level, std::string_view what, const error& why) {
+void relay_machine::report(log_level level, std::string_view what, const error& why) {
     actions_.push_back(relay_action::report{level, what, why});
 }
 
-void relay::forget_all() {
+void relay_machine::forget_all() {
     main_.clear();
     lanes_.clear();
     deletions_.clear();
@@ -305,12 +305,12 @@ void relay::forget_all() {
     wake_.reset();
 }
 
-bool relay::empty() const {
+bool relay_machine::empty() const {
     return mode_ == mode::running && complete_look_ && window_.known() == 0 && window_.gaps().empty() &&
            !lanes_.deferred_from() && loading_ == 0;
 }
 
-relay_counters relay::counters() const {
+relay_counters relay_machine::counters() const {
     auto now = totals_;
     now.retried = main_.rows_retried() + lanes_.rows_retried();
     now.in_flight = main_.rows_in_flight() + lanes_.probes_in_flight();

@@ -29,15 +29,15 @@ struct sink_view {
     std::function<event_sink::capacity()> limits;
 };
 
-class relay {
+class relay_machine {
 public:
     using event = relay_event::any;
     using action = relay_action::any;
 
-    relay(const relay_options& options, sink_view sink);
-    relay(const relay&) = delete;
-    relay& operator=(const relay&) = delete;
-    ~relay() = default;
+    relay_machine(const relay_options& options, sink_view sink);
+    relay_machine(const relay_machine&) = delete;
+    relay_machine& operator=(const relay_machine&) = delete;
+    ~relay_machine() = default;
 
     /// Advances by one event. `now` never decreases; `random` is used once or not at all.
     [[nodiscard]] std::vector<action> step(mono_time now, std::uint64_t random, event what);

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-void relay::on(relay_event::fetched& what) {
+void relay_machine::on(relay_event::fetched& what) {
     if (!fetching_ || fetching_->number != what.number) return;
     const auto sent = *std::exchange(fetching_, std::nullopt);
     const auto discard = std::exchange(discard_reply_, false) || mode_ != mode::running;
@@ -30,7 +30,7 @@ void relay::on(relay_event::fetched& what) {
     }
 }
 
-void relay::looked(const fetch_reply& reply) {
+void relay_machine::looked(const fetch_reply& reply) {
     const auto intake = window_.looked(reply);
     if (intake.what != window::change::none) {
         changed(intake.what);
@@ -41,7 +41,7 @@ void relay::looked(const fetch_reply& reply) {
     look_again(!intake.rows.empty(), intake.more);
 }
 
-void relay::look_again(bool found, bool more) {
+void relay_machine::look_again(bool found, bool more) {
     next_gap_probe_ = now_ + options_.gap_probe_every;
     if (more || found) {
         idle_ = nanoseconds::zero();
@@ -52,7 +52,7 @@ void relay::look_again(bool found, bool more) {
     next_look_ = now_ + idle_;
 }
 
-void relay::swept(const fetch_reply& reply, nanoseconds took) {
+void relay_machine::swept(const fetch_reply& reply, nanoseconds took) {
     const auto page = window_.swept(reply);
     if (page.what != window::change::none) {
         changed(page.what);
@@ -79,7 +79,7 @@ void relay::swept(const fetch_reply& reply, nanoseconds took) {
     next_sweep_ = now_ + (page.done ? options_.sweep_every : pause);
 }
 
-void relay::changed(window::change what) {
+void relay_machine::changed(window::change what) {
     ++totals_.window_rebuilds;
     complete_look_ = false;
     if (what == window::change::table) {
@@ -94,7 +94,7 @@ void relay::changed(window::change what) {
     if (loading_ == 0) load_at_ = now_;
 }
 
-void relay::accept(const fetch_reply& reply, const std::vector<window::new_row>& rows) {
+void relay_machine::accept(const fetch_reply& reply, const std::vector<window::new_row>& rows) {
     if (rows.empty()) return;
     held_batch* ahead = nullptr;
     held_batch* filled = nullptr;
@@ -109,7 +109,7 @@ void relay::accept(const fetch_reply& reply, const std::vector<window::new_row>&
     place(std::move(taken));
 }
 
-void relay::place(std::vector<held_row> rows) {
+void relay_machine::place(std::vector<held_row> rows) {
     auto suspects = false;
     std::erase_if(rows, [this, &suspects](const held_row& row) {
         troubled_row suspect{row, true};
@@ -134,7 +134,7 @@ void relay::place(std::vector<held_row> rows) {
     main_.queue(rows);
 }
 
-void relay::plan_fetch() {
+void relay_machine::plan_fetch() {
     if (fetching_ || loading_ != 0 || load_at_ || now_ < fetch_not_before_) return;
     if (changed_) next_look_ = std::min(next_look_, std::max(now_, last_fetch_ + options_.poll_min));
     go_back();
@@ -153,7 +153,7 @@ void relay::plan_fetch() {
     }
 }
 
-mono_time relay::next_fetch() const {
+mono_time relay_machine::next_fetch() const {
     auto next = next_sweep_;
     if (has_room()) {
         next = std::min(next, next_look_);
@@ -166,14 +166,14 @@ mono_time relay::next_fetch() const {
     return std::max(next, fetch_not_before_);
 }
 
-void relay::fetch(fetch_request request, bool is_sweep) {
+void relay_machine::fetch(fetch_request request, bool is_sweep) {
     last_fetch_ = now_;
     fetching_ = pending_fetch{++last_number_, now_, is_sweep, request.rows_max > 0};
     actions_.push_back(relay_action::fetch{last_number_, std::move(request)});
 }
 
 // Room for a fetch that is worth its round trip; a window that is empty always has room.
-bool relay::has_room() const {
+bool relay_machine::has_room() const {
     const auto rows = std::min(options_.fetch_rows, std::max<std::size_t>(1, options_.window_rows / 4));
     const auto bytes = std::min(options_.fetch_bytes, options_.window_bytes / 4);
     return window_.known() + rows <= options_.window_rows &&
@@ -181,12 +181,12 @@ bool relay::has_room() const {
 }
 
 // Also when there is no room to read ahead; what a probe finds may exceed the window by one fetch.
-bool relay::may_probe_gaps() const {
+bool relay_machine::may_probe_gaps() const {
     return !window_.gaps().empty() && window_.known() <= options_.window_rows &&
            memory_.bytes() <= options_.window_bytes;
 }
 
-void relay::pack() {
+void relay_machine::pack() {
     next_pack_ = now_ + options_.poll_max;
     std::vector<held_row*> rows;
     main_.each_waiting(rows);
@@ -195,7 +195,7 @@ void relay::pack() {
 }
 
 // Reads deferred rows again once their lanes can take them.
-void relay::go_back() {
+void relay_machine::go_back() {
     const auto from = lanes_.deferred_from();
     if (!from || !lanes_.wants_rewind() || now_ < next_rewind_) return;
     next_rewind_ = now_ + options_.gap_probe_every;
