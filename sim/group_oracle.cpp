@@ -242,18 +242,23 @@ void group_oracle::handling(
             state.next
         );
     }
-    for (std::size_t i = 0; i < records.size(); ++i) {
-        const auto index = first + i;
-        if (index >= state.handed.size() || state.shard->records[index].position != records[i].position) {
-            verdicts_.broken("{}: record {} of a batch is not the stream's", shard.value(), i);
+    auto index = first;
+    for (const auto& record : records) {
+        // What was acknowledged meanwhile may be left out of a later attempt.
+        while (attempt > 1 && index < state.handed.size() && state.acknowledged[index] != 0 &&
+               state.shard->records[index].position != record.position)
+            ++index;
+        if (index >= state.handed.size() || state.shard->records[index].position != record.position) {
+            verdicts_.broken("{}: a batch leaves out or invents record {}", shard.value(), index);
             return;
         }
         check_key_order(state, index);
         repeated_ += state.handed[index];
         state.handed[index] = 1;
         ++handed_;
+        ++index;
     }
-    state.next = std::max(state.next, first + records.size());
+    state.next = std::max(state.next, index);
 }
 
 void group_oracle::check_key_order(shard_state& state, std::size_t index) {

@@ -25,11 +25,21 @@ private:
 /// Shows the oracle what a relay asks to have buried.
 class relay_process::watched_outbox final : public outbox_source {
 public:
-    watched_outbox(std::unique_ptr<outbox_source> inner, relay_oracle& oracle)
-        : inner_(std::move(inner)), oracle_(oracle) {}
+    watched_outbox(std::unique_ptr<outbox_source> inner, relay_oracle& oracle, trace& t, std::string who)
+        : inner_(std::move(inner)), oracle_(oracle), trace_(t), who_(std::move(who)) {}
 
     void fetch(fetch_request request, completion<fetch_reply> done) override {
-        inner_->fetch(std::move(request), std::move(done));
+        if (!trace_.on()) return inner_->fetch(std::move(request), std::move(done));
+        auto asked = fmt::format("fetches {} rows after {}, gaps", request.rows_max, request.after.value());
+        for (const auto& gap : request.gaps)
+            asked += fmt::format(" {}-{}", gap.first.value(), gap.last.value());
+        inner_->fetch(
+            std::move(request),
+            [this, asked = std::move(asked), done = std::move(done)](result<fetch_reply> reply) {
+                trace_.say(who_, "{}: {}", asked, reply ? ids(*reply) : reply.error().detail);
+                done(std::move(reply));
+            }
+        );
     }
     void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override {
         inner_->remove(std::move(delivered), mine, std::move(done));
@@ -44,8 +54,75 @@ public:
     void watch(std::function<void()> changed) override { inner_->watch(std::move(changed)); }
 
 private:
+    static std::string ids(const fetch_reply& reply) {
+        std::string text = "ahead";
+        for (const auto& row : reply.ahead->rows())
+            text += fmt::format(" {}", row.id.value());
+        text += ", filled";
+        for (const auto& row : reply.filled->rows())
+            text += fmt::format(" {}", row.id.value());
+        return text + fmt::format(", {} writers", reply.writers.size());
+    }
+
     std::unique_ptr<outbox_source> inner_;
     relay_oracle& oracle_;
+    trace& trace_;
+    std::string who_;
+};
+
+/// Shows in the trace what a relay hands over and what becomes of it.
+class relay_process::watched_sink final : public event_sink {
+public:
+    watched_sink(std::unique_ptr<event_sink> inner, trace& t, std::string who)
+        : inner_(std::move(inner)), trace_(t), who_(std::move(who)) {}
+
+    void publish(channel where, std::vector<outgoing_row> rows, epoch mine, completion<publish_outcome> done)
+        override {
+        if (!trace_.on()) return inner_->publish(where, std::move(rows), mine, std::move(done));
+        std::string ids = where == channel::main ? "main" : "probe";
+        for (const auto& row : rows)
+            ids += fmt::format(" {}", row.row->id.value());
+        trace_.say(who_, "publishes on {}", ids);
+        inner_->publish(
+            where,
+            std::move(rows),
+            mine,
+            [this, ids = std::move(ids), done = std::move(done)](result<publish_outcome> outcome) {
+                trace_.say(
+                    who_, "published on {}: {}", ids, outcome ? failures(*outcome) : outcome.error().detail
+                );
+                done(std::move(outcome));
+            }
+        );
+    }
+    void reset_main(completion<void> done) override {
+        trace_.say(who_, "resets main");
+        inner_->reset_main([this, done = std::move(done)](result<void> outcome) {
+            trace_.say(who_, "main was {}", outcome ? "reset" : "not reset: " + outcome.error().detail);
+            done(std::move(outcome));
+        });
+    }
+    [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override {
+        return inner_->suspect(row);
+    }
+    [[nodiscard]] capacity limits() const override { return inner_->limits(); }
+
+private:
+    static std::string failures(const publish_outcome& outcome) {
+        std::string text = outcome.failures.empty() ? "all" : "not";
+        for (const auto& failure : outcome.failures)
+            text += fmt::format(
+                " {} ({}{})",
+                failure.id.value(),
+                name_of(failure.why.code),
+                failure.shared_blame ? ", shared" : ""
+            );
+        return text;
+    }
+
+    std::unique_ptr<event_sink> inner_;
+    trace& trace_;
+    std::string who_;
 };
 
 relay_process::relay_process(
@@ -61,13 +138,19 @@ relay_process::relay_process(
                 setup_.table, around.world, loop, around.random, setup_.outbox_faults
             )
         ),
-        setup_.oracle
+        setup_.oracle,
+        around.events,
+        member_.name()
     );
-    sink_ = through<event_sink>(
-        around.between.sink,
-        std::make_unique<fake_sink>(
-            setup_.service, around.world, loop, around.random, setup_.sink_faults, setup_.broker
-        )
+    sink_ = std::make_unique<watched_sink>(
+        through<event_sink>(
+            around.between.sink,
+            std::make_unique<fake_sink>(
+                setup_.service, around.world, loop, around.random, setup_.sink_faults, setup_.broker
+            )
+        ),
+        around.events,
+        member_.name()
     );
     relay_ = std::make_unique<relay_driver>(loop, *source_, *sink_, setup_.relay, [this] {
         return grant_ && grant_->guard->may_act();

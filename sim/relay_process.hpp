@@ -45,6 +45,7 @@ public:
 private:
     class lister;
     class watched_outbox;
+    class watched_sink;
 
     void granted(const lease_grant& grant) override;
     void revoke(const shard_id& shard) override;

@@ -39,12 +39,12 @@ private:
 
 class worker::pool final : public handler_pool {
 public:
-    pool(thread_host& home, rng& random, nanoseconds takes_max)
-        : home_(home), random_(random), takes_max_(takes_max) {}
+    pool(thread_host& home, rng& random, const worker_setup& setup)
+        : home_(home), random_(random), setup_(setup) {}
 
     void run(std::function<void()> job) override {
         const auto wait = upto(2ms);
-        const auto takes = upto(takes_max_);
+        const auto takes = upto(setup_.mended ? 1ms : setup_.habits.takes_max);
         home_.call_at(home_.now() + wait, [this, takes, job = std::move(job)] { home_.run_job(job, takes); });
     }
 
@@ -56,7 +56,7 @@ private:
 
     thread_host& home_;
     rng& random_;
-    nanoseconds takes_max_;
+    const worker_setup& setup_;
 };
 
 class worker::handler final : public record_handler {
@@ -86,7 +86,8 @@ private:
     // Acknowledges each record at a time of its own.
     result<handled> handle_later(const std::shared_ptr<const record_batch>& batch, const delivery& how) {
         for (std::size_t i = 0; i < batch->records().size(); ++i) {
-            const auto span = static_cast<std::uint64_t>(setup_.habits.takes_max.count()) + 1;
+            const auto most = setup_.mended ? nanoseconds{1ms} : setup_.habits.takes_max;
+            const auto span = static_cast<std::uint64_t>(most.count()) + 1;
             const auto when = loop_.now() + nanoseconds{static_cast<std::int64_t>(random_.below(span))};
             const auto fails =
                 is_poison(batch->records()[i]) || (!setup_.mended && random_.chance(setup_.habits.fails / 4));
@@ -161,7 +162,7 @@ worker::worker(
     : setup_(setup), member_(around, setup.member), exited_(std::move(exited)) {
     auto& loop = member_.loop();
     host_ = std::make_unique<thread_host>(loop);
-    pool_ = std::make_unique<pool>(*host_, around.random, setup_.habits.takes_max);
+    pool_ = std::make_unique<pool>(*host_, around.random, setup_);
     handler_ = through<record_handler>(
         around.between.handler, std::make_unique<handler>(*host_, loop, around.random, setup_, member_.name())
     );

@@ -21,7 +21,7 @@ struct worker_setup {
     fake_stream& stream;
     const faults& stream_faults;
     group_oracle& oracle;
-    const bool& mended;  ///< Handlers no longer fail.
+    const bool& mended;  ///< Handlers no longer fail, and take no time.
 };
 
 class worker final : public process {

@@ -157,7 +157,7 @@ void world::calm_down() {
         *service = service->calm();
     writers_->mend();
     (void)sink_.topic("lost", scheduler_, random_, {});
-    const auto stopped = plan_.shard.on_failure == failure_policy::stop;
+    const auto stopped = plan_.faulty && plan_.shard.on_failure == failure_policy::stop;
     for (const auto& where : seats_) {
         if (where->process && !where->stopping && stopped && where->role == seat::kind::worker) kill(*where);
         if (where->process) where->process->part().resume();

@@ -164,7 +164,7 @@ void relay_machine::reopen_main() {
     auto refused = main_.reopen(now_, random_);
     if (!refused) return;
     if (trouble) report(log_level::warning, "relay.publish_failed", *trouble);
-    if (refused->empty()) return;
+    if (refused->empty()) return reroute();
     for (auto& row : *refused) {
         const auto standing = judge(row.why, row.alone);
         if (row.why.code == errc::refused_topic) lanes_.suspect_topic(row.row.row->topic);
