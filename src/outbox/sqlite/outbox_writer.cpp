@@ -31,6 +31,12 @@ result<void> check_event(const event& what, std::size_t bytes, std::size_t limit
     if (what.topic.empty() || !is_utf8(what.topic)) {
         return fail(errc::invalid_argument, "the event has no topic, or one that is not UTF-8; name a topic");
     }
+    if (what.partition && *what.partition < 0) {
+        return fail(
+            errc::invalid_argument,
+            fmt::format("the partition of the event is {}; it must be 0 or more", *what.partition)
+        );
+    }
     if (bytes <= limit) return {};
     return fail(
         errc::invalid_argument,
