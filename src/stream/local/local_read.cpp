@@ -111,30 +111,21 @@ std::size_t expected_records(const shard_entry& shard, std::uint64_t next, const
     return std::min({limits.records_max, fit, shard.last_sequence - next + 1, shard.records});
 }
 
-/// Copies the row that the statement stands on.
-result<record> copy_row(const sqlite::database& db, const sqlite::statement& row, record_batch& to) {
-    record copy;
-    copy.position.sequence = sequence_number{static_cast<std::uint64_t>(row.integer(0))};
-    copy.arrival = to_time(row.integer(1));
-    if (const auto key = row.maybe_bytes(2)) copy.key = to.store(*key);
-    if (const auto data = row.maybe_bytes(3)) copy.data = to.store(*data);
-    if (const auto encoded = row.maybe_bytes(4); encoded && !encoded->empty()) {
-        auto headers = decode_headers(to.store(*encoded));
-        if (!headers) {
-            return fail(
-                errc::corrupt,
-                fmt::format(
-                    "the headers of record {} of {} in {} are damaged: {}; restore the file from a backup",
-                    copy.position.sequence.to_string(),
-                    to.shard().value(),
-                    db.name(),
-                    headers.error().detail
-                )
-            );
-        }
-        copy.headers = to.store(std::move(*headers));
-    }
-    return copy;
+result<std::span<const record_header>> copy_headers(
+    const sqlite::database& db, std::uint64_t sequence, std::string_view encoded, record_batch& to
+) {
+    auto headers = decode_headers(to.store(encoded));
+    if (headers) return to.store(std::move(*headers));
+    return fail(
+        errc::corrupt,
+        fmt::format(
+            "the headers of record {} of {} in {} are damaged: {}; restore the file from a backup",
+            sequence,
+            to.shard().value(),
+            db.name(),
+            headers.error().detail
+        )
+    );
 }
 
 /// Fills the batch up to the limits; true when the rows ended first.
@@ -147,17 +138,29 @@ result<bool> copy_rows(
     );
     if (!rows) return tl::unexpected(std::move(rows.error()));
     rows->with(shard, next);
+    const auto keep = [&to](const std::optional<std::string_view>& bytes) {
+        return bytes ? std::optional(to.store(*bytes)) : std::nullopt;
+    };
     const auto records_max = std::max<std::size_t>(limits.records_max, 1);
     while (to.records().size() < records_max) {
         auto row = rows->step();
         if (!row) return tl::unexpected(std::move(row.error()));
         if (!*row) return true;
+        const auto sequence = static_cast<std::uint64_t>(rows->integer(0));
+        const auto key = rows->maybe_bytes(2);
+        const auto data = rows->maybe_bytes(3);
+        const auto encoded = rows->maybe_bytes(4).value_or(std::string_view{});
         const auto size =
-            sizeof(record) + rows->bytes(2).size() + rows->bytes(3).size() + rows->bytes(4).size();
+            sizeof(record) + key.value_or("").size() + data.value_or("").size() + encoded.size();
         if (!to.records().empty() && to.bytes() + size > limits.bytes_max) return false;
-        auto copy = copy_row(db, *rows, to);
-        if (!copy) return tl::unexpected(std::move(copy.error()));
-        to.add(*copy);
+
+        record copy{{sequence_number{sequence}}, keep(key), keep(data), {}, to_time(rows->integer(1))};
+        if (!encoded.empty()) {
+            auto headers = copy_headers(db, sequence, encoded, to);
+            if (!headers) return tl::unexpected(std::move(headers.error()));
+            copy.headers = *headers;
+        }
+        to.add(copy);
     }
     return false;
 }
