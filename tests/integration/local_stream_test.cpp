@@ -8,13 +8,13 @@
 #include "local_sink.hpp"
 #include "local_source.hpp"
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -30,41 +30,48 @@ using namespace std::chrono_literals;
 
 constexpr int keys = 20;
 
-/// Appends `count` records, one transaction each few; the data of a record is "WRITER:N", growing per key.
-void write_records(const std::string& file, int writer, int count) {
-    auto admin = local_admin::open(file, {.busy_timeout = 30s}).value();
-    for (int i = 0; i < count;) {
+/// Appends records, five in a transaction, until the file "stop" appears; the data of a record is its number
+/// within the writer. Leaves how many were acknowledged in a file.
+int write_records(const test::temporary_directory& directory, int writer) {
+    auto admin = local_admin::open(directory.file("streams.db"), {.busy_timeout = 30s}).value();
+    int count = 0;
+    while (!std::filesystem::exists(directory.file("stop"))) {
         std::vector<event> events;
-        for (int k = 0; k < 5 && i < count; ++k, ++i) {
+        for (int k = 0; k < 5; ++k, ++count) {
             events.push_back(
                 {.topic = "orders",
-                 .key = std::to_string(writer) + "/" + std::to_string(i % keys),
-                 .value = std::to_string(i)}
+                 .key = std::to_string(writer) + "/" + std::to_string(count % keys),
+                 .value = std::to_string(count)}
             );
         }
-        if (!admin.put("orders", events)) _exit(1);
+        if (!admin.put("orders", events)) return 1;
     }
+    std::ofstream(directory.file("count." + std::to_string(writer))) << count;
+    return 0;
 }
 
 /// Reads all shards, parents first, and notes what it saw.
 class stream_reader {
 public:
     explicit stream_reader(const std::string& file)
-        : db_(sqlite::database::open(file, {.busy_timeout = 30s}).value()) {}
+        : db_(sqlite::database::open(file, {.busy_timeout = 20ms}).value()) {}
 
-    /// One read of every shard that may be read now.
+    /// One read of every shard that may be read now. Lists anew after the end of a shard only: a listing
+    /// waits for writers, and they shall not wait for the reader.
     void turn() {
-        const auto listing = local::list_stream(db_, "orders", system_wall_time).value();
-        for (const auto& shard : listing.shards) {
+        if (shards_.empty() || ended_.size() != ended_when_listed_) {
+            ended_when_listed_ = ended_.size();
+            shards_ = local::list_stream(db_, "orders", system_wall_time)->shards;
+        }
+        for (const auto& shard : shards_) {
             if (ended_.contains(shard.shard)) continue;
-            const bool ready = std::ranges::all_of(shard.parents, [&](const auto& parent) {
-                return ended_.contains(parent);
-            });
-            if (ready) read(shard.shard);
+            const auto over = [&](const auto& parent) { return ended_.contains(parent); };
+            if (std::ranges::all_of(shard.parents, over)) read(shard.shard);
         }
     }
 
     std::map<std::string, int> last;  // by key
+    std::set<shard_id> filled;        // shards that had records
     std::size_t records{0};
     std::size_t disorder{0};
 
@@ -81,6 +88,7 @@ private:
             if (fresh ? number >= keys : number != known->second + keys) ++disorder;
             known->second = number;
             ++records;
+            filled.insert(shard);
         }
         if (reply.next) {
             cursor = *reply.next;
@@ -90,9 +98,24 @@ private:
     }
 
     sqlite::database db_;
+    std::vector<listed_shard> shards_;
+    std::size_t ended_when_listed_{0};
     std::map<shard_id, read_cursor> cursors_;
     std::set<shard_id> ended_;
 };
+
+/// Splits a shard, or merges the first two.
+void change_shards(local_admin& admin, std::size_t change) {
+    const auto stream = admin.describe("orders").value();
+    std::vector<local_shard_info> open;
+    std::ranges::copy_if(stream.shards, std::back_inserter(open), [](const auto& s) { return !s.closed; });
+    std::ranges::sort(open, {}, &local_shard_info::range);
+    if (change % 2 == 1) {
+        ASSERT_TRUE(admin.split("orders", open[change % open.size()].shard));
+    } else {
+        ASSERT_TRUE(admin.merge("orders", open[0].shard, open[1].shard));
+    }
+}
 
 TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSplitAndMerge) {
     const test::temporary_directory directory;
@@ -100,47 +123,41 @@ TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSpl
     // Closed again before the fork: a connection must not be carried into another process.
     ASSERT_TRUE(local_admin::open_or_create(file)->create_stream("orders", 2));
 
-    constexpr int count = 400;
     std::array<pid_t, 2> writers{};
     for (std::size_t w = 0; w < writers.size(); ++w) {
         writers[w] = fork();
         ASSERT_GE(writers[w], 0);
-        if (writers[w] == 0) {
-            write_records(file, static_cast<int>(w), count);
-            _exit(0);
-        }
+        if (writers[w] == 0) _exit(write_records(directory, static_cast<int>(w)));
     }
 
+    constexpr std::size_t changes = 8;
     auto admin = local_admin::open(file, {.busy_timeout = 30s}).value();
     stream_reader reader(file);
-    std::size_t changes = 0;
-    const auto total = writers.size() * count;
     const auto limit = std::chrono::steady_clock::now() + 60s;
-    while (reader.records < total && std::chrono::steady_clock::now() < limit) {
-        reader.turn();
-        if (changes < 8 && reader.records > (changes + 1) * total / 10) {
-            const auto stream = admin.describe("orders").value();
-            std::vector<local_shard_info> open;
-            std::ranges::copy_if(stream.shards, std::back_inserter(open), [](const auto& s) {
-                return !s.closed;
-            });
-            std::ranges::sort(open, {}, &local_shard_info::range);
-            if (++changes % 2 == 1) {
-                ASSERT_TRUE(admin.split("orders", open[changes % open.size()].shard));
-            } else {
-                ASSERT_TRUE(admin.merge("orders", open[0].shard, open[1].shard));
-            }
-        }
+    const auto in_time = [&] { return std::chrono::steady_clock::now() < limit; };
+    for (std::size_t change = 1; change <= changes; ++change) {
+        const auto enough = reader.records + 50;
+        while (reader.records < enough && in_time())
+            reader.turn();
+        change_shards(admin, change);
     }
-    for (const auto writer : writers) {
+    std::ofstream(directory.file("stop")) << "now";
+    std::size_t acknowledged = 0;
+    for (std::size_t w = 0; w < writers.size(); ++w) {
         int status = 0;
-        ASSERT_EQ(waitpid(writer, &status, 0), writer);
+        ASSERT_EQ(waitpid(writers[w], &status, 0), writers[w]);
         EXPECT_EQ(status, 0);
+        std::size_t count = 0;
+        std::ifstream(directory.file("count." + std::to_string(w))) >> count;
+        acknowledged += count;
     }
-    EXPECT_EQ(reader.records, total);
+    while (reader.records < acknowledged && in_time())
+        reader.turn();
+    reader.turn();
+    EXPECT_EQ(reader.records, acknowledged);
     EXPECT_EQ(reader.disorder, 0U);
     EXPECT_EQ(reader.last.size(), writers.size() * keys);
-    EXPECT_GE(changes, 4U);
+    EXPECT_GE(reader.filled.size(), 6U);
 }
 
 struct LocalPorts : testing::Test {

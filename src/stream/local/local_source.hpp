@@ -16,7 +16,9 @@
 namespace millrace {
 
 struct local_source_options {
-    milliseconds busy_timeout{2'000};
+    /// How long a request waits for a lock. Reads seldom do; a listing waits so long for a write in progress
+    /// before it rounds its moment down, and holds up the reads behind it.
+    milliseconds busy_timeout{50};
     milliseconds watch_max{10};  ///< How late `watch` may tell of new records, 1 to 10 ms.
     local_clock clock{system_wall_time};
 };
