@@ -76,6 +76,7 @@ void lanes::suspect_topic(std::string_view topic) {
     if (topics_.size() >= topics_max)
         std::erase_if(topics_, [](const auto& t) { return !t.second.scout && t.second.waiting.empty(); });
     topics_.emplace(topic, topic_trouble{});
+    ++topics_suspected_;
 }
 
 std::vector<held_row> lanes::set_parked(const std::vector<lane_key>& parked) {

@@ -46,7 +46,11 @@ public:
     /// Takes a row. `barrier`: the last request on main that may hold rows of its lane. False when the row is
     /// deferred: the caller forgets it.
     [[nodiscard]] bool hold(troubled_row row, std::uint64_t barrier);
+
+    /// Rows of the topic that wait for main must be taken out (`claims`) and held.
     void suspect_topic(std::string_view topic);
+    /// How often a topic got into trouble.
+    [[nodiscard]] std::uint64_t topics_suspected() const noexcept { return topics_suspected_; }
 
     /// The lanes that are parked in the database. Returns the rows of lanes that no longer are: to be
     /// forgotten and read again.
@@ -150,6 +154,7 @@ private:
     std::size_t bytes_{0};
     std::size_t probe_bytes_{0};
     std::uint64_t rows_retried_{0};
+    std::uint64_t topics_suspected_{0};
     std::optional<row_id> deferred_from_;
     bool rewind_wanted_{false};
 };

@@ -50,9 +50,11 @@ void relay_machine::on(relay_event::published& what) {
     if (what.where == channel::main) {
         for (const auto& row : main_.published(what.number, std::move(what.outcome)))
             acknowledge(row);
-    } else if (const auto row = lanes_.probed(now_, random_, what.number, what.outcome)) {
-        acknowledge(*row);
+        return;
     }
+    const auto topics = lanes_.topics_suspected();
+    if (const auto row = lanes_.probed(now_, random_, what.number, what.outcome)) acknowledge(*row);
+    if (lanes_.topics_suspected() != topics) reroute();
 }
 
 void relay_machine::on(relay_event::main_reset& what) {
@@ -164,7 +166,6 @@ void relay_machine::reopen_main() {
     auto refused = main_.reopen(now_, random_);
     if (!refused) return;
     if (trouble) report(log_level::warning, "relay.publish_failed", *trouble);
-    if (refused->empty()) return reroute();
     for (auto& row : *refused) {
         const auto standing = judge(row.why, row.alone);
         if (row.why.code == errc::refused_topic) lanes_.suspect_topic(row.row.row->topic);
@@ -172,8 +173,9 @@ void relay_machine::reopen_main() {
         if (standing == blame::guilty) suspect.verdict = std::make_shared<const error>(row.why);
         hold(std::move(suspect));
     }
-    report(log_level::info, "relay.rows_refused", refused->front().why);
-    // The sink may have learned a limit: other rows that wait may be suspects now.
+    if (!refused->empty()) report(log_level::info, "relay.rows_refused", refused->front().why);
+    // The sink may have learned a limit, so other rows that wait may be suspects now; and rows that come back
+    // untried may belong to a lane that got into trouble meanwhile.
     for (const auto& row :
          main_.take_out([this](const held_row& r) { return sink_.suspect(*r.row).has_value(); }))
         hold({row, true});
