@@ -15,8 +15,7 @@ namespace {
 
 }  // namespace
 
-main_channel::main_channel(const relay_options& options)
-    : options_(options), wait_(options.retry_min, options.retry_max) {}
+main_channel::main_channel(const relay_options& options) : wait_(options.retry_min, options.retry_max) {}
 
 void main_channel::queue(std::span<const held_row> rows) {
     if (rows.empty()) return;

@@ -101,7 +101,6 @@ private:
     void fail_rows(const flight& of, std::vector<row_failure> failures, std::vector<held_row>& acknowledged);
     void fail_row(held_row row, const error& why, bool alone);
 
-    const relay_options& options_;
     std::deque<held_row> waiting_;  // by id
     std::deque<flight> flying_;     // by number; the first is not done
     std::vector<held_row> untried_;
