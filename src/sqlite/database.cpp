@@ -141,6 +141,18 @@ result<void> switch_to_wal(database& db, milliseconds patience) {
     }
 }
 
+result<void> check_encoding(database& db) {
+    auto found = db.prepare("PRAGMA encoding");
+    if (!found) return tl::unexpected(std::move(found.error()));
+    const auto row = found->step();
+    if (!row) return tl::unexpected(row.error());
+    if (found->bytes(0) == "UTF-8") return {};
+    return fail(
+        errc::invalid_config,
+        fmt::format("{} keeps text as UTF-16, and only UTF-8 can be used; make another database", db.name())
+    );
+}
+
 result<void> configure(database& db, const open_options& options) {
     if (options.mode != open_mode::read_only && sqlite3_db_readonly(db.handle(), "main") != 0) {
         return fail(
@@ -155,6 +167,7 @@ result<void> configure(database& db, const open_options& options) {
     }
     auto done = db.execute(fmt::format("PRAGMA cache_size=-{}", options.cache_kib).c_str());
     if (done) done = db.integer("SELECT count(*) FROM sqlite_schema").map([](auto) {});
+    if (done) done = check_encoding(db);
     if (!done || options.mode == open_mode::read_only) return done;
     if (options.wal) done = switch_to_wal(db, options.busy_timeout);
     if (done) done = db.set_durability(options.sync);

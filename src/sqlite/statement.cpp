@@ -90,17 +90,16 @@ std::int64_t statement::integer(int column) const {
 }
 
 std::string_view statement::bytes(int column) const {
-    // Asking a blob for text would convert it; asking anything else for text keeps or formats it.
-    const void* const data = type(column) == value_type::blob
-                                 ? sqlite3_column_blob(handle_, column)
-                                 : static_cast<const void*>(sqlite3_column_text(handle_, column));
+    // Text comes as it is stored, which `database::open` has made sure is UTF-8; numbers are formatted.
+    const void* const data = sqlite3_column_blob(handle_, column);
     if (data == nullptr) return {"", 0};
     return {static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
 std::optional<std::string_view> statement::maybe_bytes(int column) const {
-    if (is_null(column)) return std::nullopt;
-    return bytes(column);
+    const auto found = bytes(column);
+    if (found.empty() && is_null(column)) return std::nullopt;
+    return found;
 }
 
 std::optional<std::int64_t> statement::maybe_integer(int column) const {

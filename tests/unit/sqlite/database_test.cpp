@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -200,6 +201,19 @@ TEST_F(SqliteDatabase, ReportsAValueThatIsTooLarge) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::invalid_argument);
     EXPECT_TRUE(db.run("INSERT INTO t (v) VALUES (?)", blob_view{"x"})) << "the statement can be used again";
+}
+
+TEST_F(SqliteDatabase, RefusesAFileThatKeepsTextAsUtf16) {
+    sqlite3* raw = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &raw), SQLITE_OK);
+    EXPECT_EQ(
+        sqlite3_exec(raw, "PRAGMA encoding='UTF-16'; CREATE TABLE t (n)", nullptr, nullptr, nullptr),
+        SQLITE_OK
+    );
+    sqlite3_close(raw);
+    const auto db = open({});
+    ASSERT_FALSE(db);
+    EXPECT_EQ(db.error().code, errc::invalid_config);
 }
 
 TEST_F(SqliteDatabase, NoticesThatTheFileWasReplaced) {
