@@ -1,0 +1,60 @@
+#include "group/options.hpp"
+
+#include <chrono>
+
+#include <fmt/core.h>
+
+namespace millrace {
+
+namespace {
+
+constexpr nanoseconds tick_max = std::chrono::milliseconds{500};
+
+[[nodiscard]] double seconds(nanoseconds span) {
+    return std::chrono::duration<double>(span).count();
+}
+
+}  // namespace
+
+result<void> group_options::validate() const {
+    const struct {
+        const char* name;
+        nanoseconds value;
+    } spans[] = {
+        {"tick", tick},
+        {"shard_list_every", shard_list_every},
+        {"discover_every", discover_every},
+        {"checkpoint_every", checkpoint_every},
+        {"drain_limit", drain_limit},
+        {"tidy_after", tidy_after},
+    };
+    for (const auto& span : spans) {
+        if (span.value > nanoseconds::zero()) continue;
+        return fail(
+            errc::invalid_config,
+            fmt::format("group option {} is {} s; it must be above 0", span.name, seconds(span.value))
+        );
+    }
+    if (tick > tick_max) {
+        return fail(
+            errc::invalid_config,
+            fmt::format(
+                "group option tick is {} s; it must be at most {} s", seconds(tick), seconds(tick_max)
+            )
+        );
+    }
+    if (checkpoint_records == 0 || checkpoints_per_second == 0) {
+        return fail(
+            errc::invalid_config,
+            "group options checkpoint_records and checkpoints_per_second must be at least 1"
+        );
+    }
+    if (start == start_policy::at_timestamp && !start_at) {
+        return fail(
+            errc::invalid_config, "group option start is at_timestamp without a start_at; give the time"
+        );
+    }
+    return {};
+}
+
+}  // namespace millrace
