@@ -45,7 +45,7 @@ struct consumer_settings {
 
     millrace::worker_id worker;  ///< Empty: made from host, process and a random number.
     group_options sharing;       ///< With the start position and `all_shards`.
-    shard_options reading;       ///< With the failure policy.
+    shard_options reading;       ///< With the failure policy; the drain limit is that of `sharing`.
     std::string dead_letters;    ///< `sqlite:PATH` (an outbox) or `local:PATH/STREAM`; for that policy only.
 
     nanoseconds lease{std::chrono::seconds{10}};  ///< A dead worker's shards move after this time.

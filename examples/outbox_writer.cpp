@@ -1,0 +1,40 @@
+// An application writes an order and its event in one transaction of its own; a relay takes it from there.
+// usage: outbox_writer DATABASE ORDER
+#include <millrace/outbox.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include <sqlite3.h>
+
+namespace {
+
+bool execute(sqlite3* db, const char* sql) {
+    if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK) return true;
+    std::fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(db));
+    return false;
+}
+
+bool write_order(sqlite3* db, const std::string& order) {
+    auto outbox = millrace::outbox_writer::open(db);
+    if (!outbox || !execute(db, "BEGIN IMMEDIATE")) return false;
+    const std::unique_ptr<char, decltype(&sqlite3_free)> insert(
+        sqlite3_mprintf("INSERT INTO orders (name) VALUES (%Q)", order.c_str()), sqlite3_free
+    );
+    const auto id = outbox->add({.topic = "orders", .key = order, .value = "placed " + order});
+    return execute(db, insert.get()) && id && execute(db, "COMMIT");  // both or neither
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    sqlite3* db = nullptr;
+    if (argc != 3 || sqlite3_open(argv[1], &db) != SQLITE_OK) return 2;
+    sqlite3_busy_timeout(db, 5'000);
+    const bool ready = execute(db, "CREATE TABLE IF NOT EXISTS orders (name TEXT PRIMARY KEY)") &&
+                       millrace::create_outbox(db);
+    const bool written = ready && write_order(db, argv[2]);
+    sqlite3_close(db);  // rolls back what was not committed
+    return written ? 0 : 1;
+}

@@ -1,0 +1,97 @@
+#include "adapters.hpp"
+
+#include "dead_letters.hpp"
+#include "local_sink.hpp"
+#include "local_source.hpp"
+#include "memory_lease_store.hpp"
+#include "sqlite_lease_store.hpp"
+#include "sqlite_outbox.hpp"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+/// Groups in memory live as long as anybody in this process uses them.
+std::shared_ptr<memory_lease_table> memory_table(const std::string& name) {
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<memory_lease_table>> tables;
+    const std::lock_guard lock(mutex);
+    auto& known = tables[name];
+    auto table = known.lock();
+    if (!table) known = table = std::make_shared<memory_lease_table>();
+    return table;
+}
+
+std::unique_ptr<lease_store> sqlite_store(const url& where, const std::string& group, host& home) {
+    const bool own_file = where.role == url_role::state;
+    return std::make_unique<sqlite_lease_store>(
+        home,
+        sqlite_lease_store_options{
+            .path = where.path,
+            .group = group,
+            .name = where.given,
+            .create_file = own_file,
+            .when_missing = own_file ? "" : "make it with \"millrace outbox init\""}
+    );
+}
+
+/// `parse_url` lets no scheme through that is not opened here; this is for a
+/// line that was forgotten.
+tl::unexpected<error> unopened(const url& where) {
+    return fail(
+        errc::internal, fmt::format("URL \"{}\" is known but nothing opens it; please report it", where.given)
+    );
+}
+
+}  // namespace
+
+result<std::unique_ptr<lease_store>> open_lease_store(
+    const url& where, const std::string& group, host& home
+) {
+    if (where.scheme == "sqlite") return sqlite_store(where, group, home);
+    if (where.scheme == "memory") {
+        return std::make_unique<memory_lease_store>(home, memory_table(where.path + '\n' + group));
+    }
+    return unopened(where);
+}
+
+result<std::unique_ptr<outbox_source>> open_outbox(const url& where, host& home) {
+    if (where.scheme == "sqlite") {
+        return std::make_unique<sqlite_outbox>(
+            home, sqlite_outbox_options{.path = where.path, .name = where.given}
+        );
+    }
+    return unopened(where);
+}
+
+result<std::unique_ptr<event_sink>> open_sink(const url& where, host& home) {
+    if (where.scheme == "local") return std::make_unique<local_sink>(home, where.path);
+    return unopened(where);
+}
+
+result<std::unique_ptr<record_source>> open_source(const url& where, host& home) {
+    if (where.scheme == "local") return std::make_unique<local_source>(home, where.path, where.stream);
+    return unopened(where);
+}
+
+result<std::unique_ptr<dead_letter_sink>> open_dead_letters(
+    const url& where, const std::string& origin, host& home
+) {
+    if (where.scheme == "sqlite") {
+        return std::make_unique<outbox_dead_letters>(home, where.path, where.given, origin);
+    }
+    if (where.scheme == "local") {
+        return std::make_unique<sink_dead_letters>(
+            std::make_unique<local_sink>(home, where.path), where.stream, origin
+        );
+    }
+    return unopened(where);
+}
+
+}  // namespace millrace

@@ -1,0 +1,275 @@
+#include "adapters.hpp"
+#include "consumer_driver.hpp"
+#include "event_loop.hpp"
+#include "idle_watch.hpp"
+#include "member.hpp"
+#include "start_checks.hpp"
+#include "worker_pool.hpp"
+
+#include <millrace/consumer.hpp>
+#include <millrace/url.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace millrace {
+
+namespace {
+
+constexpr nanoseconds idle_look_max = std::chrono::milliseconds{100};
+constexpr nanoseconds idle_look_min = std::chrono::milliseconds{10};
+constexpr std::size_t threads_max = 256;
+
+struct consumer_urls {
+    url stream;
+    url state;
+    std::optional<url> dead_letters;
+};
+
+result<consumer_urls> check(const consumer_settings& settings) {
+    std::optional<error> faults;
+    consumer_urls urls;
+    const auto take = [&](const std::string& given, url_role role) {
+        auto parsed = parse_url(given, role);
+        if (parsed) return std::move(*parsed);
+        add_fault(faults, parsed.error());
+        return url{};
+    };
+    urls.stream = take(settings.stream, url_role::stream);
+    urls.state = take(settings.state, url_role::state);
+    if (settings.reading.on_failure == failure_policy::dead_letter) {
+        urls.dead_letters = take(settings.dead_letters, url_role::dead_letters);
+    }
+    if (settings.group.empty()) {
+        add_fault(faults, {errc::invalid_argument, {}, false, "the group's name is empty; give it one"});
+    }
+    if (settings.threads > threads_max) {
+        add_fault(faults, {errc::invalid_argument, {}, false, "threads is above its limit of 256"});
+    }
+    if (const auto reading = settings.reading.validate(); !reading) add_fault(faults, reading.error());
+    if (const auto sharing = settings.sharing.validate(); !sharing) add_fault(faults, sharing.error());
+    if (faults) return tl::unexpected(std::move(*faults));
+    return urls;
+}
+
+}  // namespace
+
+/// What lives as long as the consumer and is seen by other threads.
+struct consumer::impl {
+    consumer_settings settings;
+    record_handler& handler;
+
+    mutable std::mutex mutex;
+    consumer_status status;
+    bool ran{false};
+    std::function<void(error)> abort;  // set while it runs
+};
+
+namespace {
+
+/// One run: everything on one loop, gone when it ends.
+class consumer_run final : public group_listener {
+public:
+    consumer_run(const consumer_settings& settings, std::function<void(const consumer_status&)> publish)
+        : settings_(settings),
+          publish_(std::move(publish)),
+          loop_(settings.log ? *settings.log : null_log()),
+          idle_(settings.idle_exit.value_or(nanoseconds::max())),
+          pool_(settings.threads > 0 ? settings.threads : worker_pool::default_threads()) {}
+
+    result<void> open(const consumer_urls& urls, record_handler& handler);
+    result<consumer_status> go(const std::stop_token& stop);
+    void abort(error why);
+
+    void granted(const lease_grant& grant) override;
+    void revoke(const shard_id& shard) override { driver_->revoke(shard); }
+    void lost(const shard_id& shard, const error& why) override { driver_->lost(shard, why); }
+    void membership(std::size_t index, std::size_t total) override;
+    void failed(const error& why) override { driver_->failed(why); }
+
+private:
+    void begin(const result<void>& checked);
+    void end(const result<void>& outcome);
+    void look_whether_idle();
+    [[nodiscard]] consumer_status look() const;
+
+    const consumer_settings& settings_;
+    std::function<void(const consumer_status&)> publish_;
+    event_loop loop_;
+    start_checks checks_;
+    idle_watch idle_;
+    std::unique_ptr<record_source> source_;
+    std::unique_ptr<dead_letter_sink> dead_letters_;
+    worker_pool pool_;
+    std::unique_ptr<consumer_driver> driver_;
+    std::unique_ptr<member> member_;
+
+    std::size_t index_{0};
+    std::size_t total_{0};
+    std::optional<result<void>> outcome_;
+};
+
+result<void> consumer_run::open(const consumer_urls& urls, record_handler& handler) {
+    auto source = open_source(urls.stream, loop_);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    source_ = std::move(*source);
+    if (urls.dead_letters) {
+        auto sink = open_dead_letters(*urls.dead_letters, urls.stream.stream, loop_);
+        if (!sink) return tl::unexpected(std::move(sink.error()));
+        dead_letters_ = std::move(*sink);
+    }
+    driver_ = std::make_unique<consumer_driver>(
+        loop_, *source_, handler, pool_, dead_letters_.get(), settings_.reading
+    );
+    driver_->on_failed([this](const error& why) { end(tl::unexpected(why)); });
+    auto made = member::make(
+        loop_,
+        {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
+        [where = urls.state, group = settings_.group](host& home) {
+            return open_lease_store(where, group, home);
+        },
+        *source_,
+        *this
+    );
+    if (!made) return tl::unexpected(std::move(made.error()));
+    member_ = std::move(*made);
+    driver_->attach(member_->group());
+    return {};
+}
+
+result<consumer_status> consumer_run::go(const std::stop_token& stop) {
+    const std::stop_callback on_stop(stop, [this] { loop_.post([this] { end({}); }); });
+    if (settings_.stop_on_signals) {
+        ignore_broken_pipes();
+        loop_.on_signals([this](int) { end({}); });
+    }
+    checks_.add([this](completion<void> done) {
+        source_->list_shards(outcome_only<stream_listing>(std::move(done)));
+    });
+    checks_.add([this](completion<void> done) {
+        member_->store().list_workers(outcome_only<std::vector<worker_row>>(std::move(done)));
+    });
+    checks_.run(loop_, [this](const result<void>& checked) { begin(checked); });
+    loop_.run();
+    pool_.shut_down();  // waits for the handlers that still run
+    const auto last = look();
+    publish_(last);
+    if (!*outcome_) return tl::unexpected(outcome_->error());
+    return last;
+}
+
+void consumer_run::begin(const result<void>& checked) {
+    if (outcome_) return;  // stopped before it began
+    auto started = checked;
+    if (started) started = member_->start();
+    if (!started) return end(started);
+    member_->on_beat([this] { publish_(look()); });
+    if (settings_.idle_exit) look_whether_idle();
+}
+
+void consumer_run::granted(const lease_grant& grant) {
+    driver_->granted(grant);
+}
+
+void consumer_run::membership(std::size_t index, std::size_t total) {
+    index_ = index;
+    total_ = total;
+    driver_->membership(index, total);
+}
+
+void consumer_run::look_whether_idle() {
+    if (outcome_) return;
+    const bool quiet = driver_->idle() && !work_is_open(member_->group().shards());
+    if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) return end({});
+    const auto pause = std::clamp(*settings_.idle_exit / 10, idle_look_min, idle_look_max);
+    loop_.call_at(loop_.now() + pause, [this] { look_whether_idle(); });
+}
+
+void consumer_run::abort(error why) {
+    loop_.post([this, why = std::move(why)] { end(tl::unexpected(why)); });
+}
+
+/// The first call decides the outcome; the shards are given back before the
+/// loop ends.
+void consumer_run::end(const result<void>& outcome) {
+    if (outcome_) return;
+    outcome_ = outcome;
+    loop_.post([this] {
+        member_->stop([this](const result<void>& left) {
+            if (!left) loop_.log().write(log_level::warning, "group.left", {{"why", left.error().detail}});
+            loop_.stop();
+        });
+    });
+}
+
+consumer_status consumer_run::look() const {
+    const auto counters = driver_->counters();
+    consumer_status now;
+    const auto shards = member_->group().shards();
+    now.shards = static_cast<std::size_t>(
+        std::count_if(shards.begin(), shards.end(), [](const shard_view& view) { return view.mine; })
+    );
+    now.index = index_;
+    now.total = total_;
+    now.records_read = counters.records_read;
+    now.bytes_read = counters.bytes_read;
+    now.records_acknowledged = counters.records_acknowledged;
+    now.records_dead_lettered = counters.records_dead_lettered;
+    now.handler_failures = counters.handler_failures;
+    now.gaps_reported = counters.gaps_reported;
+    now.shards_stopped = counters.shards_stopped;
+    now.records_at_risk = member_->group().records_at_risk();
+    now.bytes_in_memory = counters.bytes_in_memory;
+    now.idle = driver_->idle();
+    return now;
+}
+
+}  // namespace
+
+consumer::consumer(consumer_settings settings, record_handler& handler)
+    : impl_(new impl{.settings = std::move(settings), .handler = handler}) {}
+
+consumer::~consumer() = default;
+
+result<consumer_status> consumer::run(const std::stop_token& stop) {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        if (std::exchange(impl_->ran, true)) {
+            return fail(errc::invalid_argument, "this consumer has run already; make a new one");
+        }
+    }
+    const auto urls = check(impl_->settings);
+    if (!urls) return tl::unexpected(urls.error());
+    consumer_run run(impl_->settings, [this](const consumer_status& now) {
+        {
+            const std::lock_guard lock(impl_->mutex);
+            impl_->status = now;
+        }
+        if (impl_->settings.on_progress) impl_->settings.on_progress(now);
+    });
+    if (auto opened = run.open(*urls, impl_->handler); !opened) {
+        return tl::unexpected(std::move(opened.error()));
+    }
+    const auto set_abort = [this](std::function<void(error)> how) {
+        const std::lock_guard lock(impl_->mutex);
+        impl_->abort = std::move(how);
+    };
+    set_abort([&run](error why) { run.abort(std::move(why)); });
+    auto outcome = run.go(stop);
+    set_abort(nullptr);
+    return outcome;
+}
+
+void consumer::abort(error why) {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->abort) impl_->abort(std::move(why));
+}
+
+consumer_status consumer::status() const {
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->status;
+}
+
+}  // namespace millrace
