@@ -1,13 +1,14 @@
 #include "shard_driver.hpp"
 
+#include "alarm.hpp"
 #include "assert.hpp"
+#include "handler_call.hpp"
 #include "retry/backoff.hpp"
 #include "shard/delivery.hpp"
 #include "shard/reader.hpp"
 #include "shard_inbox.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -20,62 +21,6 @@ namespace {
 
 // How soon a lease whose deadline has passed is looked at again: a late heartbeat may renew it.
 constexpr nanoseconds deadline_recheck = std::chrono::milliseconds{20};
-
-/// One call of the handler, with all that it needs while the shard may come and go.
-struct handler_call {
-    record_handler& handler;
-    std::shared_ptr<shard_inbox> inbox;
-    std::shared_ptr<const record_batch> batch;
-    delivery how;
-
-    [[nodiscard]] result<handled> handle() const {
-        const auto thrown = [&](const char* what) {
-            return fail(
-                errc::handler_failed,
-                fmt::format("the handler threw for shard {}: {}", batch->shard().value(), what),
-                retry_advice::after_delay
-            );
-        };
-        try {
-            return handler.handle(batch, how);
-        } catch (const std::exception& e) {
-            return thrown(e.what());
-        } catch (...) {
-            return thrown("something that is not a std::exception");
-        }
-    }
-
-    void run() {
-        if (!how.still_owner()) return inbox->push(shard_inbox::skipped{});
-        auto ended = handle();
-        batch.reset();  // before the loop is told, so that the memory is back when it reads on
-        inbox->push(shard_inbox::returned{std::move(ended)});
-    }
-};
-
-/// A timer that is set anew or not at all.
-class alarm {
-public:
-    explicit alarm(host& loop) : loop_(loop) {}
-    ~alarm() { cancel(); }
-    alarm(const alarm&) = delete;
-    alarm& operator=(const alarm&) = delete;
-
-    void set(mono_time when, std::function<void()> what) {
-        cancel();
-        timer_ = loop_.call_at(when, [this, what = std::move(what)] {
-            timer_.reset();
-            what();
-        });
-    }
-    void cancel() {
-        if (timer_) loop_.cancel(*std::exchange(timer_, std::nullopt));
-    }
-
-private:
-    host& loop_;
-    std::optional<host::timer> timer_;
-};
 
 start_position first_position(const lease_grant& grant) {
     if (grant.checkpoint) return from::after{grant.checkpoint->position};
