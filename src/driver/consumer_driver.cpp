@@ -129,10 +129,11 @@ void consumer_driver::impl::sweep() {
     };
     std::erase_if(shards, [&](const auto& s) { return drop(*s.second); });
     std::erase_if(retiring, [&](const auto& s) { return drop(*s); });
-    for (const auto& [name, shard] : shards) {
-        const bool still =
-            std::any_of(retiring.begin(), retiring.end(), [&](const auto& r) { return r->shard() == name; });
-        if (!still) shard->call_freed();
+    for (const auto& held : shards) {
+        const bool still = std::any_of(retiring.begin(), retiring.end(), [&](const auto& r) {
+            return r->shard() == held.first;
+        });
+        if (!still) held.second->call_freed();
     }
 }
 
