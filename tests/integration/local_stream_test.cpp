@@ -136,8 +136,9 @@ TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSpl
     const auto limit = std::chrono::steady_clock::now() + 60s;
     const auto in_time = [&] { return std::chrono::steady_clock::now() < limit; };
     for (std::size_t change = 1; change <= changes; ++change) {
-        const auto enough = reader.records + 50;
-        while (reader.records < enough && in_time())
+        // Writers are at work: a shard that had no records before gets some.
+        const auto filled = reader.filled.size();
+        while (reader.filled.size() == filled && in_time())
             reader.turn();
         change_shards(admin, change);
     }
@@ -156,8 +157,7 @@ TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSpl
     reader.turn();
     EXPECT_EQ(reader.records, acknowledged);
     EXPECT_EQ(reader.disorder, 0U);
-    EXPECT_EQ(reader.last.size(), writers.size() * keys);
-    EXPECT_GE(reader.filled.size(), 6U);
+    EXPECT_GE(reader.filled.size(), changes);
 }
 
 struct LocalPorts : testing::Test {

@@ -7,6 +7,8 @@
 #include "local_url.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <random>
 #include <utility>
 

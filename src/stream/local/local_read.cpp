@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include "db_thread.hpp"
 #include "local_schema.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 

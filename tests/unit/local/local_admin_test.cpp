@@ -324,7 +324,6 @@ TEST_F(LocalAdmin, WaitsForAWriterAndThenSaysThatTheFileIsLocked) {
 
 TEST_F(LocalAdmin, SaysThatTheDiskIsFullAndKeepsWhatThereIs) {
     put({order("k", "v")});
-    auto full = local_admin::open(file, options).value();
     auto limit = sqlite::database::open(file, {}).value();
     const auto pages = limit.integer("PRAGMA page_count").value();
     // A limit holds for one connection, so the file is filled through the connection that has it.
