@@ -136,7 +136,7 @@ result<shard_id> local_admin::impl::add_shard(
     const auto number = in.stream.next_shard++;
     return db
         .run(
-            "INSERT INTO millrace_shard (stream, number, parent, second_parent, hash_from, hash_to, "
+            "INSERT INTO millrace_stream_shard (stream, number, parent, second_parent, hash_from, hash_to, "
             "first_sequence) "
             "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             in.stream.id,
@@ -151,7 +151,9 @@ result<shard_id> local_admin::impl::add_shard(
 }
 
 result<void> local_admin::impl::close(const change& in, const shard_entry& shard) {
-    return db.run("UPDATE millrace_shard SET closed_at = ?2 WHERE id = ?1", shard.id, to_stored(in.now));
+    return db.run(
+        "UPDATE millrace_stream_shard SET closed_at = ?2 WHERE id = ?1", shard.id, to_stored(in.now)
+    );
 }
 
 result<void> local_admin::impl::store(const change& in) {
@@ -221,7 +223,7 @@ result<local_stream_info> local_admin::describe(std::string_view stream) {
     const auto& row = in->stream;
     local_stream_info info{row.name, row.identity, row.created_at, row.retention, row.next_sequence, {}};
     for (const auto& shard : *shards) {
-        auto first = db.prepare("SELECT min(sequence) FROM millrace_record WHERE shard = ?1");
+        auto first = db.prepare("SELECT min(sequence) FROM millrace_stream_record WHERE shard = ?1");
         if (!first) return pass(first.error());
         auto found = first->with(shard.id).step();
         if (!found) return pass(found.error());

@@ -56,7 +56,8 @@ result<append_transaction> append_transaction::begin(
     auto open = db.begin(sqlite::transaction_kind::immediate);
     if (!open) return tl::unexpected(std::move(open.error()));
     auto insert = db.prepare(
-        "INSERT INTO millrace_record (shard, sequence, arrival, key, data, headers) VALUES (?1, ?2, ?3, ?4, "
+        "INSERT INTO millrace_stream_record (shard, sequence, arrival, key, data, headers) VALUES (?1, ?2, "
+        "?3, ?4, "
         "?5, ?6)"
     );
     if (!insert) return tl::unexpected(std::move(insert.error()));
@@ -158,7 +159,7 @@ result<void> append_transaction::note(const routing_cache::stream& touched) {
     for (const auto& shard : touched.open) {
         if (!done || shard.records == 0) continue;
         done = db_->run(
-            "UPDATE millrace_shard SET last_sequence = ?2, last_arrival = ?3, records = records + ?4, "
+            "UPDATE millrace_stream_shard SET last_sequence = ?2, last_arrival = ?3, records = records + ?4, "
             "bytes = bytes + ?5 WHERE id = ?1",
             shard.id,
             shard.last_sequence,

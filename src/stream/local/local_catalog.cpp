@@ -16,7 +16,7 @@ constexpr std::size_t shard_digits = 12;
 
 #define MILLRACE_SHARD_COLUMNS                                                                      \
     "SELECT id, number, parent, second_parent, hash_from, hash_to, first_sequence, last_sequence, " \
-    "trimmed_sequence, last_arrival, records, bytes, closed_at FROM millrace_shard "
+    "trimmed_sequence, last_arrival, records, bytes, closed_at FROM millrace_stream_shard "
 
 std::uint64_t unsigned_at(const sqlite::statement& row, int column) {
     return static_cast<std::uint64_t>(row.integer(column));
@@ -160,7 +160,7 @@ result<shard_entry> find_shard(sqlite::database& db, const stream_row& stream, c
 result<std::uint64_t> first_sequence_since(sqlite::database& db, const shard_entry& shard, wall_time moment) {
     // Arrival times of a stream never fall, so a binary search over the numbers finds the place.
     auto probe = db.prepare(
-        "SELECT sequence, arrival FROM millrace_record WHERE shard = ?1 AND sequence >= ?2 "
+        "SELECT sequence, arrival FROM millrace_stream_record WHERE shard = ?1 AND sequence >= ?2 "
         "ORDER BY sequence LIMIT 1"
     );
     if (!probe) return tl::unexpected(std::move(probe.error()));

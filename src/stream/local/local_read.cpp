@@ -135,7 +135,7 @@ result<bool> copy_rows(
     sqlite::database& db, std::int64_t shard, std::uint64_t next, const read_limits& limits, record_batch& to
 ) {
     auto rows = db.prepare(
-        "SELECT sequence, arrival, key, data, headers FROM millrace_record "
+        "SELECT sequence, arrival, key, data, headers FROM millrace_stream_record "
         "WHERE shard = ?1 AND sequence >= ?2 ORDER BY sequence"
     );
     if (!rows) return tl::unexpected(std::move(rows.error()));

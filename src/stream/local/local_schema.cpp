@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS millrace_stream (
     last_arrival  INTEGER NOT NULL,
     topology      INTEGER NOT NULL DEFAULT 0
 );
-CREATE TABLE IF NOT EXISTS millrace_shard (
+CREATE TABLE IF NOT EXISTS millrace_stream_shard (
     id               INTEGER PRIMARY KEY AUTOINCREMENT,
     stream           INTEGER NOT NULL REFERENCES millrace_stream (id),
     number           INTEGER NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS millrace_shard (
     closed_at        INTEGER,
     UNIQUE (stream, number)
 );
-CREATE TABLE IF NOT EXISTS millrace_record (
+CREATE TABLE IF NOT EXISTS millrace_stream_record (
     shard    INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
     arrival  INTEGER NOT NULL,

@@ -49,7 +49,7 @@ result<removed> measure(
 ) {
     auto oldest = db.prepare(
         "SELECT count(*), sum(size), max(sequence) FROM (SELECT sequence, coalesce(length(key), 0) + "
-        "coalesce(length(data), 0) + coalesce(length(headers), 0) AS size FROM millrace_record "
+        "coalesce(length(data), 0) + coalesce(length(headers), 0) AS size FROM millrace_stream_record "
         "WHERE shard = ?1 AND sequence < ?2 ORDER BY sequence LIMIT ?3)"
     );
     if (!oldest) return tl::unexpected(std::move(oldest.error()));
@@ -76,11 +76,13 @@ result<removed> remove_some(
     if (!below) return tl::unexpected(std::move(below.error()));
     auto some = measure(db, *shard, *below, rows);
     if (!some || some->records == 0) return some;
-    auto done =
-        db.run("DELETE FROM millrace_record WHERE shard = ?1 AND sequence <= ?2", shard->id, some->last);
+    auto done = db.run(
+        "DELETE FROM millrace_stream_record WHERE shard = ?1 AND sequence <= ?2", shard->id, some->last
+    );
     if (done) {
         done = db.run(
-            "UPDATE millrace_shard SET trimmed_sequence = ?2, records = records - ?3, bytes = bytes - ?4 "
+            "UPDATE millrace_stream_shard SET trimmed_sequence = ?2, records = records - ?3, bytes = bytes - "
+            "?4 "
             "WHERE id = ?1",
             shard->id,
             some->last,
@@ -104,7 +106,7 @@ result<std::vector<shard_id>> remove_shards(
     std::vector<shard_id> gone;
     for (const auto& shard : *shards) {
         if (!shard.closed_at || *shard.closed_at >= before || shard.records > 0) continue;
-        auto done = db.run("DELETE FROM millrace_shard WHERE id = ?1", shard.id);
+        auto done = db.run("DELETE FROM millrace_stream_shard WHERE id = ?1", shard.id);
         if (!done) return tl::unexpected(std::move(done.error()));
         gone.push_back(shard_name(shard.number));
     }

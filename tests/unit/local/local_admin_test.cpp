@@ -393,9 +393,9 @@ TEST_F(LocalFile, BrokenShardRowsAreCorrupt) {
     auto admin = local_admin::open_or_create(file).value();
     ASSERT_TRUE(admin.create_stream("orders", 2));
     auto db = sqlite::database::open(file, {}).value();
-    ASSERT_TRUE(db.run("UPDATE millrace_shard SET hash_from = 'x' WHERE number = 1"));
+    ASSERT_TRUE(db.run("UPDATE millrace_stream_shard SET hash_from = 'x' WHERE number = 1"));
     EXPECT_EQ(admin.describe("orders").error().code, errc::corrupt);
-    ASSERT_TRUE(db.run("DELETE FROM millrace_shard"));
+    ASSERT_TRUE(db.run("DELETE FROM millrace_stream_shard"));
     const auto why = admin.put("orders", std::vector{order("k", "v")}).error();
     EXPECT_EQ(why.code, errc::corrupt);
     EXPECT_THAT(why.detail, HasSubstr("do not cover all hashes"));

@@ -125,7 +125,7 @@ TEST_F(LocalRead, ListsRetentionAndIdentity) {
 
 TEST_F(LocalRead, DamagedHeadersAreCorruptAndNamed) {
     put(2);
-    ASSERT_TRUE(db.run("UPDATE millrace_record SET headers = x'0000' WHERE sequence = 2"));
+    ASSERT_TRUE(db.run("UPDATE millrace_stream_record SET headers = x'0000' WHERE sequence = 2"));
     const auto reply = read("1");
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, errc::corrupt);
