@@ -149,7 +149,7 @@ TEST_F(GroupDriver, CheckpointsStayWithinTheBudgetPerSecond) {
     world.run_for(2s);
     ASSERT_EQ(a.held.size(), 40U);
     int written = 0;
-    table.observe([&](const lease_row* before, const lease_row* after) {
+    table.observe([&](const std::string&, const lease_row* before, const lease_row* after) {
         if (before != nullptr && after != nullptr && std::holds_alternative<shard_row>(*after)) ++written;
     });
     for (const auto& [shard, lease] : a.held)
@@ -208,7 +208,7 @@ TEST_F(GroupDriver, AQuietTickCostsOneListingOfTheWorkersAndOneHeartbeatWrite) {
     run("b");
     world.run_for(5s);
     int writes = 0;
-    table.observe([&](const lease_row*, const lease_row*) { ++writes; });
+    table.observe([&](const std::string&, const lease_row*, const lease_row*) { ++writes; });
     world.run_for(10s);
     EXPECT_LE(writes, 12);  // two workers, a heartbeat every two seconds
 }

@@ -1,0 +1,189 @@
+#include "group_reset.hpp"
+
+#include "group/group_start.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+namespace {
+
+constexpr auto look_every = std::chrono::milliseconds{200};
+
+// A store that keeps failing, or a group that keeps changing a row, ends the reset.
+constexpr int attempts_max = 20;
+
+}  // namespace
+
+struct group_reset::impl {
+    impl(host& l, lease_store& s, reset_request r, process_identity self, lapse_observer::process_gone gone)
+        : loop(l), store(s), request(std::move(r)), lapse(std::move(self), std::move(gone)) {}
+
+    void look();
+    void workers_listed(const std::vector<worker_row>& rows);
+    void end(std::vector<worker_row> over);
+    void read_rows();
+    void group_was_read(const std::optional<group_row>& group);
+    void write_group();
+    void write_next();
+    void written(const result<void>& outcome);
+    void reread();
+    void again(const error& why, std::function<void()> what);
+    void finish(result<reset_report> outcome);
+
+    host& loop;
+    lease_store& store;
+    reset_request request;
+    lapse_observer lapse;
+    lifetime alive;
+    completion<reset_report> done;
+
+    std::map<incarnation, version> first_seen;
+    mono_time asked_at{};
+    std::optional<group_row> group;
+    reset_plan plan;
+    std::size_t next{0};
+    int attempts{0};
+    bool missed{false};  // a session could not be ended at the first try
+    reset_report report;
+};
+
+void group_reset::impl::finish(result<reset_report> outcome) {
+    if (auto tell = std::exchange(done, {})) tell(std::move(outcome));
+}
+
+void group_reset::impl::again(const error& why, std::function<void()> what) {
+    if (++attempts >= attempts_max) return finish(tl::unexpected(why));
+    loop.call_at(loop.now() + look_every, alive.guard(std::move(what)));
+}
+
+void group_reset::impl::look() {
+    asked_at = loop.now();
+    store.list_workers(alive.guard([this](result<std::vector<worker_row>> outcome) {
+        if (!outcome) return again(outcome.error(), [this] { look(); });
+        workers_listed(*outcome);
+    }));
+}
+
+void group_reset::impl::workers_listed(const std::vector<worker_row>& rows) {
+    if (rows.empty()) return read_rows();
+    if (request.force) return end(rows);
+    const auto over = lapse.observe(asked_at, loop.now(), rows);
+    for (const auto& row : rows) {
+        const auto [first, is_new] = first_seen.emplace(row.incarnation, row.counter);
+        if (is_new || first->second == row.counter) continue;
+        return finish(fail(
+            errc::conflict,
+            fmt::format(
+                "worker \"{}\" (process {} on host \"{}\") is at work in this group; stop all workers first, "
+                "or force the reset",
+                row.worker.value(),
+                row.process.pid,
+                row.process.host
+            )
+        ));
+    }
+    if (!over.empty()) return end(over);
+    loop.call_at(loop.now() + look_every, alive.guard([this] { look(); }));
+}
+
+// One after the other, then another look: somebody may have renewed or registered meanwhile.
+void group_reset::impl::end(std::vector<worker_row> over) {
+    // Workers that live register anew at once; the raised epochs stop them.
+    if (over.empty()) return request.force && !std::exchange(missed, false) ? read_rows() : look();
+    const auto row = over.back();
+    over.pop_back();
+    store.remove(
+        row.incarnation, row.counter, alive.guard([this, over = std::move(over)](result<void> outcome) {
+            if (outcome) {
+                ++report.sessions_ended;
+            } else {
+                missed = true;
+                if (++attempts >= attempts_max) return finish(tl::unexpected(outcome.error()));
+            }
+            end(over);
+        })
+    );
+}
+
+void group_reset::impl::read_rows() {
+    store.read(std::monostate{}, alive.guard([this](result<std::optional<lease_row>> outcome) {
+        if (!outcome) return again(outcome.error(), [this] { read_rows(); });
+        if (*outcome) {
+            group_was_read(std::get<group_row>(**outcome));
+        } else {
+            group_was_read(std::nullopt);
+        }
+    }));
+}
+
+void group_reset::impl::group_was_read(const std::optional<group_row>& found) {
+    group = found;
+    if (group) {
+        if (auto known = check_format(*group); !known) return finish(tl::unexpected(known.error()));
+    }
+    store.list_shards(alive.guard([this](result<std::vector<shard_row>> rows) {
+        if (!rows) return again(rows.error(), [this] { read_rows(); });
+        plan = plan_reset(request, group, *rows, [this] { return loop.random(); });
+        plan.group ? write_group() : write_next();
+    }));
+}
+
+void group_reset::impl::write_group() {
+    store.write(*plan.group, group->version, alive.guard([this](result<void> outcome) {
+        if (!outcome) return again(outcome.error(), [this] { read_rows(); });
+        write_next();
+    }));
+}
+
+void group_reset::impl::write_next() {
+    if (next == plan.shards.size()) return finish(report);
+    auto& row = plan.shards[next];
+    row.updated_at = loop.wall();
+    store.write(row, version{row.version.value() - 1}, alive.guard([this](result<void> outcome) {
+        written(outcome);
+    }));
+}
+
+void group_reset::impl::written(const result<void>& outcome) {
+    if (!outcome) return again(outcome.error(), [this] { reread(); });
+    ++report.shards_reset;
+    ++next;
+    attempts = 0;
+    write_next();
+}
+
+// The row decides: it bears our write id, or it is reset as it now stands, or it is gone.
+void group_reset::impl::reread() {
+    store.read(plan.shards[next].shard, alive.guard([this](result<std::optional<lease_row>> outcome) {
+        if (!outcome) return again(outcome.error(), [this] { reread(); });
+        auto& planned = plan.shards[next];
+        const auto* row = *outcome ? &std::get<shard_row>(**outcome) : nullptr;
+        if (row == nullptr || row->write_id == planned.write_id) return written({});
+        planned = reset_row(*row, planned.epoch, write_id{loop.random()});
+        write_next();
+    }));
+}
+
+group_reset::group_reset(
+    host& loop,
+    lease_store& store,
+    reset_request request,
+    process_identity self,
+    lapse_observer::process_gone gone
+)
+    : impl_(std::make_unique<impl>(loop, store, std::move(request), std::move(self), std::move(gone))) {}
+
+group_reset::~group_reset() = default;
+
+void group_reset::start(completion<reset_report> done) {
+    impl_->done = std::move(done);
+    impl_->look();
+}
+
+}  // namespace millrace

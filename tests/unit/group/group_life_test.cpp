@@ -1,0 +1,347 @@
+// How a group lives on: all-shards mode, start positions, re-created streams, tidying, resets, rolling
+// restarts.
+#include "group_reset.hpp"
+#include "group_world.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace millrace::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+using GroupLife = GroupWorld;
+
+checkpoint at(std::uint64_t n) {
+    return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
+}
+
+TEST_F(GroupLife, LatestIsPinnedToTheStreamsClockRoundedDownAndALaterStartIsIgnored) {
+    settings.group.start = start_policy::latest;
+    auto& a = run("a");
+    world.run_for(1s);
+    ASSERT_TRUE(group_row_now());
+    EXPECT_EQ(group_row_now()->start_at, wall_time{milliseconds{1'767'225'600'000}});
+    EXPECT_EQ(
+        a.held.begin()->second.start,
+        start_position{from::timestamp{wall_time{milliseconds{1'767'225'600'000}}}}
+    );
+    settings.group.start = start_policy::trim_horizon;
+    auto& b = run("b");
+    world.run_for(2s);
+    EXPECT_EQ(b.log.events["group.start_ignored"], 1);
+    EXPECT_EQ(group_row_now()->start, start_policy::latest);
+}
+
+TEST_F(GroupLife, AGroupOfANewerFormatIsLeftAlone) {
+    group_row newer;
+    newer.format = 2;
+    newer.version = version{1};
+    table.put(newer);
+    auto& a = run("a");
+    world.run_for(1s);
+    ASSERT_TRUE(a.failure);
+    EXPECT_EQ(a.failure->code, errc::wrong_version);
+    EXPECT_TRUE(a.held.empty());
+}
+
+TEST_F(GroupLife, ARecreatedStreamIsReportedAndItsOldCheckpointsAreSetAside) {
+    auto& a = run("a");
+    world.run_for(1s);
+    const auto lease = a.held.at(shard_id{"shard-0000"});
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(50), 1));
+    world.run_for(2s);
+    a.stop();
+    world.run_for(1s);
+    const auto old = row("shard-0000");
+    ASSERT_EQ(old.checkpoint, at(50));
+    stream->identity = "made at 2";
+    auto& b = run("b");
+    world.run_for(3s);
+    EXPECT_EQ(b.log.events["stream.recreated"], 1);
+    EXPECT_EQ(b.held.size(), 4U);
+    EXPECT_FALSE(b.held.at(shard_id{"shard-0000"}).checkpoint);
+    EXPECT_GT(row("shard-0000").epoch, old.epoch);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
+}
+
+TEST_F(GroupLife, AllShardsModeHoldsEverythingWithoutASessionOrAnOwner) {
+    settings.group.all_shards = true;
+    auto& a = run("a");
+    world.run_for(1s);
+    EXPECT_EQ(a.held.size(), 4U);
+    EXPECT_EQ(worker_rows(), 0U);
+    const auto lease = a.held.at(shard_id{"shard-0000"});
+    EXPECT_TRUE(a.group->may_act(lease.shard, lease.epoch));
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(5), 1));
+    world.run_for(2s);
+    EXPECT_EQ(row("shard-0000").checkpoint, at(5));
+    EXPECT_TRUE(row("shard-0000").owner.value().empty());
+}
+
+TEST_F(GroupLife, ASecondAllShardsProcessIsRefusedAtItsFirstWrite) {
+    settings.group.all_shards = true;
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(1s);
+    const auto shard = shard_id{"shard-0000"};
+    ASSERT_TRUE(a.group->advance(shard, a.held.at(shard).epoch, at(5), 1));
+    world.run_for(2s);
+    ASSERT_TRUE(b.group->advance(shard, b.held.at(shard).epoch, at(4), 1));
+    world.run_for(2s);
+    ASSERT_TRUE(b.failure);
+    EXPECT_EQ(b.failure->code, errc::conflict);
+    EXPECT_TRUE(b.held.empty());
+    EXPECT_FALSE(a.failure);
+    EXPECT_EQ(row("shard-0000").checkpoint, at(5));
+}
+
+TEST_F(GroupLife, AllShardsModeIsRefusedByALiveSessionAndWaitsForOneThatLapses) {
+    auto& a = run("a");
+    world.run_for(2s);
+    settings.group.all_shards = true;
+    auto& b = run("b");
+    world.run_for(4s);
+    ASSERT_TRUE(b.failure);
+    EXPECT_NE(b.failure->detail.find("worker \"a\" (process 100"), std::string::npos) << b.failure->detail;
+    a.crash();
+    auto& c = run("c");
+    world.run_for(9s);
+    EXPECT_TRUE(c.held.empty());
+    world.run_for(3s);
+    EXPECT_EQ(c.held.size(), 4U);
+    EXPECT_FALSE(c.failure);
+}
+
+TEST_F(GroupLife, FinishedRowsOfUnlistedShardsAreTidiedAndTheirEpochIsKept) {
+    settings.group.tidy_after = 1min;
+    settings.group.discover_every = 10s;
+    auto& a = run("a");
+    world.run_for(1s);
+    const auto lease = a.held.at(shard_id{"shard-0003"});
+    a.held.erase(lease.shard);
+    a.group->finish(lease.shard, lease.epoch, {});
+    world.run_for(5s);
+    const auto finished = row("shard-0003");
+    ASSERT_TRUE(finished.finished_at);
+    world.run_for(2min);
+    EXPECT_TRUE(row("shard-0003").finished_at);  // still listed
+    stream->shards.pop_back();
+    world.run_for(60s);
+    EXPECT_TRUE(row("shard-0003").finished_at);
+    world.run_for(30s);
+    EXPECT_EQ(row("shard-0003"), shard_row{});
+    EXPECT_GE(group_row_now()->epoch_floor, finished.epoch);
+    stream->shards.push_back(listed("shard-0003"));
+    world.run_for(15s);
+    EXPECT_GT(a.held.at(shard_id{"shard-0003"}).epoch, finished.epoch);
+}
+
+TEST_F(GroupLife, ARollingRestartNeverLeavesAShardWithTwoHoldersAndEndsBalanced) {
+    stream->shards = shards_named(12);
+    plan.lost_reply = plan.late = plan.unavailable = 3;
+    run("a");
+    run("b");
+    run("c");
+    world.run_for(5s);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::string name(1, static_cast<char>('a' + i));
+        workers[i]->stop();
+        for (int t = 0; t < 100; ++t) {
+            world.run_for(20ms);
+            for (const auto& shard : stream->shards)
+                ASSERT_LE(holders(shard.shard), 1);
+        }
+        run(name);
+        world.run_for(4s);
+    }
+    plan = plan.calm();
+    world.run_for(35s);
+    EXPECT_TRUE(each_shard_has_one_holder());
+    for (std::size_t i = 3; i < 6; ++i)
+        EXPECT_EQ(workers[i]->held.size(), 4U);
+}
+
+TEST_F(GroupLife, ATakeThatLandsLateIsAdoptedAndNeverOrphaned) {
+    settings.group.shard_list_every = 5s;
+    auto& a = run("a");
+    world.run_for(1s);
+    const shard_id shard{"shard-0001"};
+    const auto lease = a.held.at(shard);
+    a.held.erase(shard);
+    a.group->finish(shard, lease.epoch, {});
+    world.run_for(1s);
+    // The scene that a late take leaves: the row names the live session, which knows nothing of it.
+    auto late = row("shard-0001");
+    late.finished_at.reset();
+    late.owner = row("shard-0000").owner;
+    late.version = version{late.version.value() + 1};
+    late.epoch = epoch{late.epoch.value() + 50};
+    table.put(late);
+    world.run_for(7s);
+    ASSERT_TRUE(a.held.contains(shard));
+    EXPECT_EQ(a.held.at(shard).epoch, late.epoch);
+    EXPECT_TRUE(a.acts_on(shard));
+}
+
+// Another worker acquires, progresses and releases or finishes between the listing and the take.
+TEST_F(GroupLife, ARowThatMovedSinceItWasListedIsNeitherRewoundNorReopened) {
+    for (const bool finishes : {false, true}) {
+        workers.clear();
+        table = lease_table{};
+        table.observe(
+            [&, done = false](const std::string&, const lease_row* before, const lease_row* after) mutable {
+                const auto* made = after == nullptr ? nullptr : std::get_if<shard_row>(after);
+                if (done || before != nullptr || made == nullptr || made->shard != shard_id{"shard-0002"})
+                    return;
+                done = true;
+                world.at(world.now() + 100us, [this, finishes] {
+                    auto other = row("shard-0002");
+                    other.version = version{other.version.value() + 3};
+                    other.epoch = epoch{other.epoch.value() + 1};
+                    other.checkpoint = at(700);
+                    if (finishes) other.finished_at = wall_time{milliseconds{3}};
+                    table.put(other);
+                });
+            }
+        );
+        auto& a = run("a");
+        world.run_for(3s);
+        EXPECT_EQ(row("shard-0002").checkpoint, at(700));
+        EXPECT_EQ(row("shard-0002").finished_at.has_value(), finishes);
+        EXPECT_EQ(a.held.contains(shard_id{"shard-0002"}), !finishes);
+        if (!finishes) {
+            EXPECT_EQ(a.held.at(shard_id{"shard-0002"}).checkpoint, at(700));
+        }
+    }
+}
+
+TEST_F(GroupLife, ManyShardsSettleOnManyWorkers) {
+    stream->shards = shards_named(400);
+    for (int i = 0; i < 20; ++i)
+        run(fmt::format("w{:02}", i));
+    world.run_for(5s);
+    for (const auto& w : workers)
+        EXPECT_EQ(w->held.size(), 20U);
+    EXPECT_TRUE(each_shard_has_one_holder());
+}
+
+TEST_F(GroupLife, AStoreThatIsDownForLongerThanTheLeaseCostsTheSessionButNothingElse) {
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    plan.down = true;
+    world.run_for(30s);
+    EXPECT_EQ(holders(shard_id{"shard-0000"}), 0);
+    EXPECT_EQ(a.held.size() + b.held.size(), 0U);
+    plan.down = false;
+    world.run_for(15s);
+    EXPECT_TRUE(each_shard_has_one_holder());
+    EXPECT_EQ(a.held.size(), 2U);
+}
+
+TEST_F(GroupLife, RandomFaultsNeverGiveAShardTwoHoldersAndEndWithOne) {
+    stream->shards = shards_named(7);
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        workers.clear();
+        table = lease_table{};
+        random = rng{seed};
+        plan = faults{};
+        plan.lost_reply = plan.late = plan.unavailable = plan.doubled = plan.lost_request = 4;
+        for (int i = 0; i < 3; ++i) {
+            settings.clock.drift_per_million = static_cast<std::int32_t>(random.below(20'000)) - 10'000;
+            settings.clock.offset = std::chrono::seconds{random.below(1000)};
+            run(fmt::format("w{}", i), fmt::format("m{}", i));
+        }
+        for (int t = 0; t < 600; ++t) {
+            world.run_for(50ms);
+            auto& w = *workers[random.below(3)];
+            if (random.chance(1)) w.pause();
+            if (random.chance(5)) w.resume();
+            for (const auto& shard : stream->shards)
+                ASSERT_LE(holders(shard.shard), 1) << "seed " << seed;
+        }
+        plan = plan.calm();
+        for (const auto& w : workers)
+            w->resume();
+        world.run_for(60s);
+        ASSERT_TRUE(each_shard_has_one_holder()) << "seed " << seed;
+    }
+}
+
+struct GroupReset : GroupWorld {
+    std::optional<result<reset_report>> reset(bool force, nanoseconds span) {
+        std::optional<result<reset_report>> outcome;
+        sim_host host{world, random};
+        fake_lease_store store{table, world, host, random, plan};
+        group_reset tool{host, store, {.force = force}, {"tool", "b", "n", 1, 1}, {}};
+        tool.start([&](const result<reset_report>& o) { outcome = o; });
+        world.run_for(span);
+        return outcome;
+    }
+};
+
+TEST_F(GroupReset, IsRefusedWhileASessionLivesAndNamesIt) {
+    run("a");
+    world.run_for(2s);
+    const auto before = table.rows();
+    const auto outcome = reset(false, 5s);
+    ASSERT_TRUE(outcome);
+    ASSERT_FALSE(*outcome);
+    EXPECT_EQ(outcome->error().code, errc::conflict);
+    EXPECT_NE(outcome->error().detail.find("worker \"a\""), std::string::npos);
+    EXPECT_EQ(row("shard-0000"), std::get<shard_row>(before.at(shard_id{"shard-0000"})));
+}
+
+TEST_F(GroupReset, WaitsForALapsedSessionThenClearsCheckpointsAndRaisesEveryEpoch) {
+    auto& a = run("a");
+    world.run_for(1s);
+    const auto lease = a.held.at(shard_id{"shard-0000"});
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(50), 1));
+    world.run_for(2s);
+    a.crash();
+    EXPECT_FALSE(reset(false, 9s));
+    const auto outcome = reset(false, 12s);
+    ASSERT_TRUE(outcome && *outcome);
+    EXPECT_EQ((*outcome)->shards_reset, 4U);
+    EXPECT_EQ((*outcome)->sessions_ended, 1U);
+    EXPECT_FALSE(row("shard-0000").checkpoint);
+    for (const auto& shard : stream->shards)
+        EXPECT_GT(row(shard.shard.value()).epoch, lease.epoch);
+}
+
+TEST_F(GroupReset, ForcedItEndsTheSessionsAndTheirWritesAreRefused) {
+    auto& a = run("a");
+    world.run_for(1s);
+    const auto lease = a.held.at(shard_id{"shard-0000"});
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(50), 1));
+    const auto outcome = reset(true, 1s);
+    ASSERT_TRUE(outcome && *outcome);
+    world.run_for(5s);
+    EXPECT_FALSE(row("shard-0000").checkpoint);
+    EXPECT_EQ(a.sessions_ended, 1);
+    EXPECT_EQ(a.losses.size(), 4U);
+    EXPECT_EQ(a.held.size(), 4U);
+}
+
+TEST(ResetPlan, ReopensParentsBeforeTheirChildren) {
+    std::vector<shard_row> rows(3);
+    rows[0].shard = shard_id{"a-grandchild"};
+    rows[0].parents = {shard_id{"b-child"}};
+    rows[1].shard = shard_id{"b-child"};
+    rows[1].parents = {shard_id{"c-parent"}, shard_id{"unlisted"}};
+    rows[2].shard = shard_id{"c-parent"};
+    rows[2].finished_at = wall_time{milliseconds{1}};
+    rows[2].epoch = epoch{9};
+    const auto plan = plan_reset({}, std::nullopt, rows, [] { return 1U; });
+    ASSERT_EQ(plan.shards.size(), 3U);
+    EXPECT_EQ(plan.shards[0].shard, shard_id{"c-parent"});
+    EXPECT_EQ(plan.shards[1].shard, shard_id{"b-child"});
+    EXPECT_FALSE(plan.shards[0].finished_at);
+    for (const auto& row : plan.shards)
+        EXPECT_GT(row.epoch, epoch{9});
+}
+
+}  // namespace
+}  // namespace millrace::sim
