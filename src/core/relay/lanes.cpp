@@ -160,6 +160,10 @@ bool lanes::proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room
         finish(which);
         return true;
     }
+    if (which.parked) {  // a row came while the lane was about to finish
+        make_ready(which);
+        return true;
+    }
     if (which.front().verdict) {
         convict(which, out);
         return true;
