@@ -1,5 +1,5 @@
 #include "local_admin.hpp"
-#include "process.hpp"
+#include "support/process.hpp"
 
 #include <chrono>
 #include <string>

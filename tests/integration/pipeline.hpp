@@ -2,7 +2,7 @@
 #pragma once
 
 #include "local_admin.hpp"
-#include "process.hpp"
+#include "support/process.hpp"
 
 #include <millrace/consumer.hpp>
 #include <millrace/event.hpp>
