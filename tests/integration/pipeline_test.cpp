@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <thread>
@@ -231,6 +231,46 @@ TEST_F(Pipeline, RecordsThatAreGivenUpGoToAnOutboxOrAStreamAndTheRestGoesOn) {
     auto admin = local_admin::open(files.folder.file("streams.db"));
     ASSERT_TRUE(admin);
     EXPECT_EQ(admin->describe("dead")->shards.at(0).records, 1U);
+}
+
+/// Returns at once; three threads acknowledge each batch later, record by record and out of order.
+class late_handler final : public record_handler {
+public:
+    explicit late_handler(receipts& to) : to_(to) {}
+    result<handled> handle(const std::shared_ptr<const record_batch>& batch, const delivery& how) override {
+        for (const auto& r : batch->records())
+            to_.note(r);
+        const std::lock_guard lock(mutex_);
+        for (std::size_t part = 0; part < 3; ++part) {
+            threads_.emplace_back([batch, acknowledge = how.acknowledge, part] {
+                for (auto i = batch->records().size(); i-- > 0;) {
+                    if (i % 3 == part) acknowledge.one(i);
+                }
+            });
+        }
+        return handled::later;
+    }
+
+private:
+    receipts& to_;
+    std::mutex mutex_;
+    std::vector<std::jthread> threads_;
+};
+
+TEST_F(Pipeline, AcknowledgementsFromManyThreadsOutOfOrderReachTheCheckpoint) {
+    std::vector<event> events;
+    for (std::uint64_t n = 0; n < 3'000; ++n)
+        events.push_back(numbered(n, 50));
+    files.put(events);
+    late_handler late(seen);
+    auto settings = files.consumer("w");
+    settings.idle_exit = 0s;
+    const auto outcome = consumer(settings, late).run();
+    ASSERT_TRUE(outcome) << outcome.error().detail;
+    EXPECT_EQ(outcome->records_acknowledged, 3'000U);
+    const auto again = consumer(settings, late).run();
+    ASSERT_TRUE(again) << again.error().detail;
+    EXPECT_EQ(again->records_read, 0U) << "everything was in the checkpoint";
 }
 
 TEST_F(Pipeline, AbortEndsTheRunWithTheHandlersReason) {
