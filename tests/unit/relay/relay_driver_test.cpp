@@ -127,7 +127,7 @@ TEST(RelayDriver, ParkKeyBuriesTheLaterRowsOfTheLaneToo) {
     w.put("k", "fourth");
     ASSERT_TRUE(w.run_until_empty());
     EXPECT_THAT(w.order_of("k"), ElementsAre(1));
-    EXPECT_EQ(w.table.dead().size(), 3U);
+    ASSERT_EQ(w.table.dead().size(), 3U);
     EXPECT_EQ(w.table.dead()[1].reason, "lane_is_parked");
     EXPECT_EQ(w.driver->counters().buried, 3U);
 }
