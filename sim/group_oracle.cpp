@@ -244,8 +244,8 @@ void group_oracle::handling(
     }
     auto index = first;
     for (const auto& record : records) {
-        // What was acknowledged meanwhile may be left out of a later attempt.
-        while (attempt > 1 && index < state.handed.size() && state.acknowledged[index] != 0 &&
+        // A later attempt may leave out what was acknowledged, or is still under way, since the first.
+        while (attempt > 1 && index < state.handed.size() && state.handed[index] != 0 &&
                state.shard->records[index].position != record.position)
             ++index;
         if (index >= state.handed.size() || state.shard->records[index].position != record.position) {

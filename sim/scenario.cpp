@@ -171,6 +171,7 @@ scenario draw_scenario(std::uint64_t seed) {
     draw_writers(d, s);
     s.processes.reshard_every = d.at_times(60, 800ms, 5s);
     s.handler.later = d.sometimes(50, 100);
+    s.handler.waits_max = d.one_of<nanoseconds>({0ms, 2ms, 100ms});
     s.handler.takes_max = d.one_of<nanoseconds>({1ms, 20ms, 150ms, 800ms});
     s.store = service_faults(d, s.faulty && d.chance(60));
     s.stream = service_faults(d, s.faulty && d.chance(60));

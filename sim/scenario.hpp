@@ -37,6 +37,7 @@ struct handler_habits {
     std::uint32_t later{0};       ///< Acknowledges after it has returned, in any order.
     std::uint32_t partial{0};     ///< Of the failing calls: acknowledges a part before.
     std::uint32_t poison{0};      ///< Of the records: fail every time, until mended unless dead-lettered.
+    nanoseconds waits_max{2ms};   ///< A call waits so long for a thread.
     nanoseconds takes_max{20ms};  ///< A call or a later acknowledgement takes up to so long.
 };
 

@@ -43,7 +43,7 @@ public:
         : home_(home), random_(random), setup_(setup) {}
 
     void run(std::function<void()> job) override {
-        const auto wait = upto(2ms);
+        const auto wait = upto(setup_.mended ? 1ms : setup_.habits.waits_max);
         const auto takes = upto(setup_.mended ? 1ms : setup_.habits.takes_max);
         home_.call_at(home_.now() + wait, [this, takes, job = std::move(job)] { home_.run_job(job, takes); });
     }

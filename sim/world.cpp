@@ -199,8 +199,8 @@ run_report world::run() {
     return report_;
 }
 
-run_report run_seed(std::uint64_t seed, bool with_trace, const seams& between) {
-    return world(draw_scenario(seed), between, with_trace).run();
+run_report run_seed(std::uint64_t seed, bool with_trace) {
+    return world(draw_scenario(seed), {}, with_trace).run();
 }
 
 }  // namespace millrace::sim

@@ -111,6 +111,6 @@ private:
 };
 
 /// Draws the scenario of the seed, runs it and reports.
-[[nodiscard]] run_report run_seed(std::uint64_t seed, bool with_trace, const seams& between = {});
+[[nodiscard]] run_report run_seed(std::uint64_t seed, bool with_trace);
 
 }  // namespace millrace::sim
