@@ -1,0 +1,157 @@
+#include "config.hpp"
+
+#include "cli.hpp"
+#include "commands.hpp"
+#include "json_text.hpp"
+#include "output.hpp"
+#include "reference.hpp"
+#include "settings.hpp"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace millrace::app {
+
+namespace {
+
+option_spec file_option() {
+    return {
+        .name = "file",
+        .placeholder = "FILE",
+        .meaning = "The configuration file",
+        .required = true,
+        .positional = true,
+        .in_file = false};
+}
+
+/// The settings of every section that the file has.
+std::vector<settings> resolve_file(
+    const config_values& values, std::string_view command, std::span<const given_value> flags, faults& found
+) {
+    std::vector<settings> out;
+    for (const command_spec& candidate : commands()) {
+        const auto section = values.find(candidate.path);
+        const bool wanted =
+            candidate.configurable && (command.empty() ? section != values.end() : candidate.path == command);
+        if (!wanted) continue;
+        const std::vector<given_value> none;
+        out.push_back(settings::resolve(
+            candidate, section == values.end() ? none : section->second, flags, false, found
+        ));
+        if (candidate.check != nullptr) candidate.check(out.back(), found);
+    }
+    return out;
+}
+
+exit_status check_file(const settings& values) {
+    const std::string file = values.text("file");
+    faults found;
+    const config_values read = read_config(file, process_environment(), found);
+    (void)resolve_file(read, {}, {}, found);  // Only its faults matter.
+    if (!found.empty()) {
+        complain(found);
+        return found.status();
+    }
+    return print(fmt::format("{}: ok\n", file));
+}
+
+struct explained {
+    std::string command;
+    std::string key;
+    std::string value;
+    std::string origin;
+};
+
+std::vector<explained> explain(const std::vector<settings>& sections) {
+    std::vector<explained> rows;
+    for (const settings& section : sections) {
+        for (const setting& s : section.all()) {
+            if (!s.option->in_file) continue;
+            rows.push_back(
+                {std::string{section.command().path},
+                 config_key(s.option->name),
+                 s.values.empty() ? "-" : without_password(s.shown),
+                 s.values.empty() ? "not set" : s.origin}
+            );
+        }
+    }
+    return rows;
+}
+
+exit_status print_explained(const std::vector<explained>& rows, bool as_json) {
+    if (!as_json) {
+        table out({"option", "value", "origin"});
+        for (const explained& r : rows)
+            out.add({fmt::format("{}.{}", r.command, r.key), r.value, r.origin});
+        return print(out.text());
+    }
+    std::string out = "[";
+    for (const explained& r : rows) {
+        if (out.size() > 1) out += ",\n ";
+        out += R"({"section":)" + json_string(r.command) + R"(,"key":)" + json_string(r.key) +
+               R"(,"value":)" + json_string(r.value) + R"(,"origin":)" + json_string(r.origin) + "}";
+    }
+    return print(out + "]\n");
+}
+
+/// The values of a file; with a command line behind it, what that command would run with.
+exit_status explain_file(const settings& values) {
+    faults found;
+    const config_values read = read_config(values.text("file"), process_environment(), found);
+    const std::vector<std::string>& words = values.list("words");
+    command_line line;
+    if (!words.empty()) {
+        line = parse_command_line(words, found);
+        if (line.command != nullptr && !line.command->configurable) {
+            found.add(fmt::format("{} takes no configuration", line.command->path));
+        }
+    }
+    const std::string_view command = line.command == nullptr ? std::string_view{} : line.command->path;
+    const std::vector<settings> sections = resolve_file(read, command, line.flags, found);
+    if (!found.empty()) {
+        complain(found);
+        return found.status();
+    }
+    return print_explained(explain(sections), values.flag("json"));
+}
+
+exit_status print_reference(const settings&) {
+    return print(config_reference());
+}
+
+}  // namespace
+
+void add_config_commands(std::vector<command_spec>& list) {
+    list.push_back(
+        {.path = "config check",
+         .about = "Name every fault of a configuration file",
+         .example = "millrace config check millrace.yaml",
+         .options = {file_option()},
+         .run = check_file}
+    );
+    list.push_back(
+        {.path = "config explain",
+         .about = "Show each effective value of a configuration file and where it comes from",
+         .example = "millrace config explain millrace.yaml relay --lease 3s",
+         .options =
+             {file_option(),
+              {.name = "words",
+               .placeholder = "COMMAND...",
+               .meaning = "A command line whose flags are laid over the file",
+               .many = true,
+               .rest = true,
+               .in_file = false},
+              json_option()},
+         .run = explain_file}
+    );
+    list.push_back(
+        {.path = "config reference",
+         .about = "Print every configuration key as Markdown",
+         .example = "millrace config reference",
+         .options = {},
+         .run = print_reference}
+    );
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,189 @@
+#include "adapters.hpp"
+#include "commands.hpp"
+#include "event_loop.hpp"
+#include "group_reset.hpp"
+#include "group_view.hpp"
+#include "output.hpp"
+#include "process_identity.hpp"
+#include "settings.hpp"
+#include "translate.hpp"
+#include "units.hpp"
+
+#include <millrace/url.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace millrace::app {
+
+namespace {
+
+/// Turns the loop until one request has completed.
+template <class T>
+result<T> wait_for(event_loop& loop, const std::function<void(completion<T>)>& request) {
+    std::optional<result<T>> out;
+    loop.post([&] {
+        request([&](result<T> reply) {
+            out = std::move(reply);
+            loop.stop();
+        });
+    });
+    loop.run();
+    return std::move(*out);
+}
+
+struct group_data {
+    stream_listing stream;
+    std::vector<worker_row> workers;
+    std::vector<shard_row> shards;
+};
+
+result<group_data> read_group(event_loop& loop, record_source& source, lease_store& store) {
+    group_data out;
+    auto stream = wait_for<stream_listing>(loop, [&](auto done) { source.list_shards(std::move(done)); });
+    if (!stream) return tl::unexpected(stream.error());
+    out.stream = std::move(*stream);
+    // Shards before workers: an owner that is missing from the later list is
+    // gone.
+    auto shards =
+        wait_for<std::vector<shard_row>>(loop, [&](auto done) { store.list_shards(std::move(done)); });
+    if (!shards) return tl::unexpected(shards.error());
+    out.shards = std::move(*shards);
+    auto workers =
+        wait_for<std::vector<worker_row>>(loop, [&](auto done) { store.list_workers(std::move(done)); });
+    if (!workers) return tl::unexpected(workers.error());
+    out.workers = std::move(*workers);
+    return out;
+}
+
+void check_group(const settings& values, faults& found) {
+    check_url(values, "stream", url_role::stream, found);
+    check_url(values, "state", url_role::state, found);
+}
+
+/// Looking at a state must not make it.
+result<void> must_exist(const url& state) {
+    if (state.scheme == "memory") {
+        return fail(
+            errc::invalid_argument,
+            fmt::format(
+                "--state: {} lives within one process, so there is "
+                "nothing to be seen of it",
+                state.given
+            )
+        );
+    }
+    if (state.scheme != "sqlite" || ::access(state.path.c_str(), F_OK) == 0) return {};
+    return fail(
+        errc::not_found,
+        fmt::format(
+            "{} cannot be opened: {}; a group makes it at its first start", state.given, std::strerror(errno)
+        )
+    );
+}
+
+exit_status show_status(const settings& values) {
+    event_loop loop;
+    const url stream = parse_url(values.text("stream"), url_role::stream).value();
+    const url state = parse_url(values.text("state"), url_role::state).value();
+    if (const auto there = must_exist(state); !there) return complain(there.error());
+    const auto source = open_source(stream, loop);
+    if (!source) return complain(source.error());
+    const auto store = open_lease_store(state, values.text("group"), loop);
+    if (!store) return complain(store.error());
+    const auto data = read_group(loop, **source, **store);
+    if (!data) return complain(data.error());
+    const group_view view =
+        view_group(data->stream.shards, data->workers, data->shards, loop.wall(), process_gone);
+    return print(values.flag("json") ? to_json(view) : to_table(view));
+}
+
+result<reset_request> request_of(const settings& values) {
+    reset_request out{.start = {}, .force = values.flag("force")};
+    if (!values.has("start")) return out;
+    const std::string start = values.text("start");
+    if (start == "trim_horizon") {
+        out.start = reset_start{start_policy::trim_horizon, {}};
+    } else if (start == "latest") {
+        out.start = reset_start{start_policy::latest, {}};
+    } else if (const auto moment = parse_time(start)) {
+        out.start = reset_start{start_policy::at_timestamp, *moment};
+    } else {
+        return fail(errc::invalid_argument, fmt::format("--start: {}", moment.error().detail));
+    }
+    return out;
+}
+
+void check_reset(const settings& values, faults& found) {
+    check_group(values, found);
+    if (const auto request = request_of(values); !request) found.add(request.error());
+}
+
+exit_status reset_group(const settings& values) {
+    event_loop loop;
+    const url stream = parse_url(values.text("stream"), url_role::stream).value();
+    const url state = parse_url(values.text("state"), url_role::state).value();
+    if (const auto there = must_exist(state); !there) return complain(there.error());
+    const auto source = open_source(stream, loop);
+    if (!source) return complain(source.error());
+    const auto store = open_lease_store(state, values.text("group"), loop);
+    if (!store) return complain(store.error());
+    const auto listing =
+        wait_for<stream_listing>(loop, [&](auto done) { (*source)->list_shards(std::move(done)); });
+    if (!listing) return complain(listing.error());
+    reset_request request = request_of(values).value();
+    // "Latest" is a moment of the stream's own clock.
+    if (request.start && request.start->policy == start_policy::latest) request.start->at = listing->now;
+    group_reset job(loop, **store, request, this_process(), process_gone);
+    const auto report = wait_for<reset_report>(loop, [&](auto done) { job.start(std::move(done)); });
+    if (!report) return complain(report.error());
+    return print(fmt::format(
+        "reset {} shards of group {}, ended {} sessions\n",
+        report->shards_reset,
+        values.text("group"),
+        report->sessions_ended
+    ));
+}
+
+}  // namespace
+
+void add_group_commands(std::vector<command_spec>& list) {
+    list.push_back(
+        {.path = "group status",
+         .about = "Show the workers of a group and where each shard stands",
+         .example = "millrace group status --stream local:streams.db/orders "
+                    "--group billing --state sqlite:state.db",
+         .options = {stream_option(), group_option(), state_option(), json_option()},
+         .check = check_group,
+         .run = show_status}
+    );
+    list.push_back(
+        {.path = "group reset",
+         .about = "Let a group begin anew; refused while a worker lives",
+         .example = "millrace group reset --stream local:streams.db/orders "
+                    "--group billing --state sqlite:state.db",
+         .options =
+             {stream_option(),
+              group_option(),
+              state_option(),
+              {.name = "start",
+               .placeholder = "WHERE",
+               .meaning = "Begin there: trim_horizon, latest or an RFC "
+                          "3339 time; by default as at first"},
+              {.name = "force",
+               .kind = option_kind::flag,
+               .fallback = "false",
+               .meaning = "End the sessions of workers that live"}},
+         .check = check_reset,
+         .run = reset_group}
+    );
+}
+
+}  // namespace millrace::app

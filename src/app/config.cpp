@@ -1,0 +1,340 @@
+#include "config.hpp"
+
+#include "nearest.hpp"
+#include "option.hpp"
+#include "units.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
+namespace millrace::app {
+
+namespace {
+
+constexpr std::size_t faults_max = 50;
+
+struct yaml_node {
+    enum class kind : std::uint8_t { null, scalar, list, map, alias };
+
+    kind what{kind::null};
+    YAML::Mark mark;
+    std::string text;
+    std::vector<yaml_node> items;  ///< Of a map: key, value, key, value.
+};
+
+/// Builds the upper levels of the tree; what lies below a value is dropped. Aliases are not followed.
+class tree_builder final : public YAML::EventHandler {
+public:
+    using kind = yaml_node::kind;
+
+    void OnDocumentStart(const YAML::Mark&) override {}
+    void OnDocumentEnd() override {}
+    void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add({kind::null, mark, {}, {}}); }
+    void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { add({kind::alias, mark, {}, {}}); }
+    void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& text)
+        override {
+        add({kind::scalar, mark, text, {}});
+    }
+    void OnSequenceStart(
+        const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value
+    ) override {
+        open_.push_back({kind::list, mark, {}, {}});
+    }
+    void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value)
+        override {
+        open_.push_back({kind::map, mark, {}, {}});
+    }
+    void OnSequenceEnd() override { close(); }
+    void OnMapEnd() override { close(); }
+
+    [[nodiscard]] const yaml_node& root() const noexcept { return root_; }
+
+private:
+    static constexpr std::size_t levels = 2;  // The document and its sections.
+
+    void add(yaml_node node) {
+        if (open_.empty())
+            root_ = std::move(node);
+        else if (open_.size() <= levels)
+            open_.back().items.push_back(std::move(node));
+    }
+
+    void close() {
+        yaml_node node = std::move(open_.back());
+        open_.pop_back();
+        add(std::move(node));
+    }
+
+    std::vector<yaml_node> open_;
+    yaml_node root_;
+};
+
+std::string_view in_words(yaml_node::kind what) {
+    switch (what) {
+        case yaml_node::kind::null:
+            return "nothing";
+        case yaml_node::kind::scalar:
+            return "one value";
+        case yaml_node::kind::list:
+            return "a list";
+        case yaml_node::kind::map:
+            return "a mapping";
+        case yaml_node::kind::alias:
+            return "an alias";
+    }
+    return "";
+}
+
+/// Checks the tree against the table of options and takes the values.
+class reader {
+public:
+    using kind = yaml_node::kind;
+
+    reader(std::string_view file, const environment& variables, config_values& values, faults& found)
+        : file_(file), variables_(variables), values_(values), found_(found) {}
+
+    void take_document(const yaml_node& root) {
+        if (root.what == kind::null) return;
+        const std::vector<std::string_view> names = section_names();
+        if (root.what != kind::map) {
+            return complain(
+                root.mark,
+                fmt::format(
+                    "expected a section such as \"{}:\", found {}",
+                    fmt::join(names, ":\" or \""),
+                    in_words(root.what)
+                )
+            );
+        }
+        std::set<std::string_view> seen;
+        for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
+            const yaml_node& name = root.items[i];
+            const command_spec* command = find_command(name.text);
+            if (name.what != kind::scalar) {
+                complain(
+                    name.mark, fmt::format("expected the name of a section, found {}", in_words(name.what))
+                );
+            } else if (command == nullptr || !command->configurable) {
+                complain(
+                    name.mark,
+                    fmt::format("unknown section {}{}", in_quotes(name.text), did_you_mean(name.text, names))
+                );
+            } else if (!seen.insert(name.text).second) {
+                complain(name.mark, fmt::format("section \"{}\" is there twice", name.text));
+            } else {
+                take_section(*command, root.items[i + 1]);
+            }
+        }
+    }
+
+    void complain(const YAML::Mark& mark, std::string_view what) {
+        if (found_.lines().size() < faults_max) found_.add(fmt::format("{}: {}", place(mark), what));
+    }
+
+private:
+    static std::vector<std::string_view> section_names() {
+        std::vector<std::string_view> names;
+        for (const command_spec& command : commands()) {
+            if (command.configurable) names.push_back(command.path);
+        }
+        return names;
+    }
+
+    [[nodiscard]] std::string place(const YAML::Mark& mark) const {
+        return fmt::format("{}:{}:{}", file_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
+    }
+
+    void take_section(const command_spec& command, const yaml_node& body) {
+        if (body.what == kind::null) return;
+        if (body.what != kind::map) {
+            return complain(
+                body.mark,
+                fmt::format("section {} must hold keys and values, not {}", command.path, in_words(body.what))
+            );
+        }
+        std::vector<std::string> keys;
+        for (const option_spec& option : command.options)
+            keys.push_back(config_key(option.name));
+        std::set<std::string_view> seen;
+        for (std::size_t i = 0; i + 1 < body.items.size(); i += 2) {
+            const yaml_node& key = body.items[i];
+            if (key.what != kind::scalar) {
+                complain(
+                    key.mark, fmt::format("expected a key of {}, found {}", command.path, in_words(key.what))
+                );
+                continue;
+            }
+            const auto known = std::find(keys.begin(), keys.end(), key.text);
+            const auto index = static_cast<std::size_t>(known - keys.begin());
+            if (known == keys.end() || !command.options[index].in_file) {
+                complain(key.mark, unknown_key(command, keys, key.text));
+            } else if (!seen.insert(key.text).second) {
+                complain(key.mark, fmt::format("key \"{}\" is there twice in {}", key.text, command.path));
+            } else {
+                take_value(command, command.options[index], key, body.items[i + 1]);
+            }
+        }
+    }
+
+    static std::string unknown_key(
+        const command_spec& command, const std::vector<std::string>& keys, const std::string& key
+    ) {
+        std::vector<std::string_view> candidates;
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            if (keys[i] == key) {
+                return fmt::format("\"{}\" of {} can only be given on the command line", key, command.path);
+            }
+            if (command.options[i].in_file) candidates.push_back(keys[i]);
+        }
+        return fmt::format(
+            "unknown key {} in {}{}", in_quotes(key), command.path, did_you_mean(key, candidates)
+        );
+    }
+
+    void take_value(
+        const command_spec& command, const option_spec& option, const yaml_node& key, const yaml_node& value
+    ) {
+        if (value.what == kind::alias) {
+            return complain(value.mark, "aliases are not supported; write the value out");
+        }
+        if (value.what != kind::scalar) {
+            return complain(
+                value.mark, fmt::format("{} must have one value, not {}", key.text, in_words(value.what))
+            );
+        }
+        auto filled = fill(key.text, value);
+        if (!filled) return;
+        values_[std::string{command.path}].push_back(
+            {std::string{option.name}, std::move(*filled), value.text, place(value.mark)}
+        );
+    }
+
+    /// Replaces each `${ENV:NAME}`.
+    std::optional<std::string> fill(std::string_view key, const yaml_node& value) {
+        constexpr std::string_view begin = "${ENV:";
+        std::string_view text = value.text;
+        std::string out;
+        while (true) {
+            const std::size_t at = text.find(begin);
+            out += text.substr(0, at);
+            if (at == std::string_view::npos) return out;
+            const std::size_t end = text.find('}', at);
+            if (end == std::string_view::npos) {
+                complain(value.mark, fmt::format("{} lacks the closing brace of ${{ENV:NAME}}", key));
+                return std::nullopt;
+            }
+            const std::string name{text.substr(at + begin.size(), end - at - begin.size())};
+            const auto variable = name.empty() ? std::nullopt : variables_(name);
+            if (!variable) {
+                complain(
+                    value.mark,
+                    fmt::format(
+                        "{} needs the environment variable {}, which is not set", key, in_quotes(name)
+                    )
+                );
+                return std::nullopt;
+            }
+            out += *variable;
+            text.remove_prefix(end + 1);
+        }
+    }
+
+    std::string_view file_;
+    const environment& variables_;
+    config_values& values_;
+    faults& found_;
+};
+
+/// The whole file, or why it cannot be used.
+result<std::string> slurp(const std::string& file) {
+    const auto unusable = [&](int code) {
+        return fail(
+            code == ENOENT ? errc::not_found : errc::permission_denied,
+            fmt::format("{}: the configuration file cannot be read: {}", file, std::strerror(code))
+        );
+    };
+    // Without O_NONBLOCK the opening of a pipe would wait for a writer.
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return unusable(errno);
+    struct closer {
+        int fd;
+        ~closer() { ::close(fd); }
+    } const close_at_end{fd};
+    struct stat about {};
+    if (::fstat(fd, &about) != 0) return unusable(errno);
+    if (!S_ISREG(about.st_mode)) {
+        return fail(errc::not_found, fmt::format("{}: the configuration is not a regular file", file));
+    }
+    std::string text(config_bytes_max + 1, '\0');
+    std::size_t size = 0;
+    while (size < text.size()) {
+        const ssize_t n = ::read(fd, text.data() + size, text.size() - size);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return unusable(errno);
+        if (n == 0) break;
+        size += static_cast<std::size_t>(n);
+    }
+    text.resize(size);
+    return text;
+}
+
+}  // namespace
+
+environment process_environment() {
+    return [](const std::string& name) -> std::optional<std::string> {
+        const char* value = std::getenv(name.c_str());
+        return value == nullptr ? std::nullopt : std::optional<std::string>{value};
+    };
+}
+
+config_values parse_config(
+    std::string_view file, std::string_view text, const environment& variables, faults& found
+) {
+    config_values values;
+    if (text.size() > config_bytes_max) {
+        found.add(
+            fmt::format("{}: larger than {}; this is no configuration", file, format_bytes(config_bytes_max))
+        );
+        return values;
+    }
+    reader take(file, variables, values, found);
+    try {
+        std::istringstream in{std::string{text}};
+        YAML::Parser parser(in);
+        tree_builder tree;
+        if (!parser.HandleNextDocument(tree)) return values;
+        take.take_document(tree.root());
+        tree_builder second;
+        if (parser.HandleNextDocument(second))
+            take.complain(second.root().mark, "a second document begins here; keep one");
+    } catch (const YAML::Exception& e) {
+        take.complain(e.mark, fmt::format("not valid YAML: {}", e.msg));
+    } catch (const std::exception& e) {
+        found.add(fmt::format("{}: not readable as YAML: {}", file, e.what()));
+    }
+    return values;
+}
+
+config_values read_config(const std::string& file, const environment& variables, faults& found) {
+    const auto text = slurp(file);
+    if (!text) {
+        found.add(text.error());
+        return {};
+    }
+    return parse_config(file, *text, variables, found);
+}
+
+}  // namespace millrace::app

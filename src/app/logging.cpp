@@ -1,0 +1,115 @@
+#include "logging.hpp"
+
+#include "json_text.hpp"
+#include "live_line.hpp"
+#include "record/bytes_text.hpp"
+
+#include <string>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace millrace::app {
+
+namespace {
+
+constexpr std::size_t field_bytes_max = 300;
+
+spdlog::level::level_enum to_spdlog(log_level level) {
+    switch (level) {
+        case log_level::trace:
+            return spdlog::level::trace;
+        case log_level::debug:
+            return spdlog::level::debug;
+        case log_level::info:
+            return spdlog::level::info;
+        case log_level::warning:
+            return spdlog::level::warn;
+        case log_level::error:
+            return spdlog::level::err;
+    }
+    return spdlog::level::off;
+}
+
+spdlog::level::level_enum named_level(std::string_view name) {
+    if (name == "trace") return spdlog::level::trace;
+    if (name == "debug") return spdlog::level::debug;
+    if (name == "info") return spdlog::level::info;
+    if (name == "warning") return spdlog::level::warn;
+    if (name == "error") return spdlog::level::err;
+    return spdlog::level::off;
+}
+
+/// Quotes a value that holds anything but what needs no quotes, so that a line always splits again.
+void append_value(std::string& out, std::string_view value) {
+    const bool bare = !value.empty() && value.find_first_of(" \t\r\n\"=\\") == std::string_view::npos &&
+                      is_utf8(value) && value.find('\x7f') == std::string_view::npos;
+    if (bare) {
+        for (const char c : value) {
+            if (static_cast<unsigned char>(c) < 0x20) {
+                out += json_string(value);
+                return;
+            }
+        }
+        out += value;
+        return;
+    }
+    out += json_string(value);
+}
+
+std::string cut(std::string_view value) {
+    if (value.size() <= field_bytes_max) return std::string{value};
+    std::size_t end = field_bytes_max;
+    while (end > 0 && (static_cast<unsigned char>(value[end]) & 0xC0U) == 0x80U)
+        --end;
+    return std::string{value.substr(0, end)} + "...";
+}
+
+class spdlog_sink final : public log_sink {
+public:
+    spdlog_sink(spdlog::level::level_enum level, bool json)
+        : json_(json), logger_("millrace", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
+        logger_.set_level(level);
+        logger_.flush_on(spdlog::level::trace);
+        logger_.set_pattern(
+            json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+            spdlog::pattern_time_type::utc
+        );
+    }
+
+    [[nodiscard]] bool enabled(log_level level) const noexcept override {
+        return logger_.should_log(to_spdlog(level));
+    }
+
+    void write(log_level level, std::string_view event, std::initializer_list<log_field> fields) override {
+        if (!enabled(level)) return;
+        std::string line;
+        if (json_) {
+            line = R"("event":)" + json_string(event);
+            for (const log_field& f : fields)
+                line += ',' + json_string(f.name) + ':' + json_string(cut(f.value));
+        } else {
+            line = event;
+            for (const log_field& f : fields) {
+                line += ' ';
+                line += f.name;
+                line += '=';
+                append_value(line, cut(f.value));
+            }
+        }
+        live_line::clear_for_log();
+        logger_.log(to_spdlog(level), spdlog::string_view_t{line.data(), line.size()});
+    }
+
+private:
+    bool json_;
+    spdlog::logger logger_;
+};
+
+}  // namespace
+
+std::unique_ptr<log_sink> make_log(std::string_view level, std::string_view format) {
+    return std::make_unique<spdlog_sink>(named_level(level), format == "json");
+}
+
+}  // namespace millrace::app

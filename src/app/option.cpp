@@ -1,0 +1,131 @@
+#include "option.hpp"
+
+#include "commands/commands.hpp"
+#include "nearest.hpp"
+#include "units.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace millrace::app {
+
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+    std::vector<std::string_view> out;
+    while (!text.empty()) {
+        const std::size_t end = text.find(by);
+        out.push_back(text.substr(0, end));
+        text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    }
+    return out;
+}
+
+/// A choice `dead-letter=URL` takes any value that begins with `dead-letter=`.
+bool chosen(std::string_view choice, std::string_view value) {
+    const std::size_t open = choice.find('=');
+    if (open == std::string_view::npos) return choice == value;
+    const std::string_view head = choice.substr(0, open + 1);
+    return value.size() > head.size() && value.substr(0, head.size()) == head;
+}
+
+std::string misfit_of_choice(const option_spec& option, std::string_view value) {
+    const std::vector<std::string_view> choices = split(option.choices, '|');
+    for (const std::string_view choice : choices) {
+        if (chosen(choice, value)) return {};
+    }
+    std::vector<std::string_view> words;
+    for (const std::string_view choice : choices)
+        words.push_back(choice.substr(0, choice.find('=')));
+    return fmt::format(
+        "{} is not one of {}{}",
+        in_quotes(value),
+        fmt::join(choices, ", "),
+        did_you_mean(value.substr(0, value.find('=')), words)
+    );
+}
+
+/// `read` turns text into something that compares.
+template <class Read>
+std::string misfit_of_range(const option_spec& option, std::string_view value, Read read) {
+    const auto parsed = read(value);
+    if (!parsed) return parsed.error().detail;
+    const bool low = !option.least.empty() && *parsed < read(option.least).value();
+    const bool high = !option.most.empty() && *parsed > read(option.most).value();
+    if (low) return fmt::format("{} is too small; give {}", in_quotes(value), limits_of(option));
+    if (high) return fmt::format("{} is too large; give {}", in_quotes(value), limits_of(option));
+    return {};
+}
+
+}  // namespace
+
+std::span<const command_spec> commands() {
+    static const std::vector<command_spec> all = [] {
+        std::vector<command_spec> list;
+        add_relay_commands(list);
+        add_consume_commands(list);
+        add_outbox_commands(list);
+        add_dead_letter_commands(list);
+        add_stream_commands(list);
+        add_group_commands(list);
+        add_config_commands(list);
+        add_version_command(list);
+        return list;
+    }();
+    return all;
+}
+
+const command_spec* find_command(std::string_view path) {
+    for (const command_spec& command : commands()) {
+        if (command.path == path) return &command;
+    }
+    return nullptr;
+}
+
+const option_spec* find_option(const command_spec& command, std::string_view name) {
+    for (const option_spec& option : command.options) {
+        if (option.name == name) return &option;
+    }
+    return nullptr;
+}
+
+std::string config_key(std::string_view option) {
+    std::string key{option};
+    std::replace(key.begin(), key.end(), '-', '_');
+    return key;
+}
+
+std::string limits_of(const option_spec& option) {
+    if (!option.least.empty() && !option.most.empty())
+        return fmt::format("{} to {}", option.least, option.most);
+    if (!option.least.empty()) return fmt::format("at least {}", option.least);
+    if (!option.most.empty()) return fmt::format("at most {}", option.most);
+    return {};
+}
+
+std::string misfit(const option_spec& option, std::string_view value) {
+    switch (option.kind) {
+        case option_kind::flag:
+            return value == "true" || value == "false"
+                       ? ""
+                       : fmt::format("{} is not true or false", in_quotes(value));
+        case option_kind::text:
+            return value.empty() && option.required ? std::string{"the value is empty"} : std::string{};
+        case option_kind::choice:
+            return misfit_of_choice(option, value);
+        case option_kind::count:
+            return misfit_of_range(option, value, parse_count);
+        case option_kind::share:
+            return misfit_of_range(option, value, parse_share);
+        case option_kind::duration:
+            return misfit_of_range(option, value, parse_duration);
+        case option_kind::seconds:
+            return misfit_of_range(option, value, parse_seconds);
+        case option_kind::bytes:
+            return misfit_of_range(option, value, parse_bytes);
+    }
+    return {};
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,60 @@
+/// Prints records as lines of JSON and acknowledges each one when its line is written.
+///
+/// Lines of several shards interleave as wholes. The lease is checked before each write. When the output is
+/// gone, nothing more is acknowledged and `output_gone` is called once. A reader that stands still delays a
+/// stop by at most `stall_limit` after it was asked for.
+#pragma once
+
+#include <millrace/handler.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace millrace::app {
+
+/// A file descriptor that whole lines are written to. Thread-safe.
+class line_output {
+public:
+    static constexpr std::chrono::milliseconds stall_limit{1000};
+
+    /// `fd` stays open and its flags unchanged. A pipe is opened anew, so that a write never blocks for
+    /// longer than the caller is ready to wait.
+    explicit line_output(int fd);
+    ~line_output();
+    line_output(const line_output&) = delete;
+    line_output& operator=(const line_output&) = delete;
+
+    /// Writes all or fails: `unavailable` when the output is gone, `cancelled` when the reader stands still
+    /// and `stop` is requested, `not_owner` when `may_write` says no right before the first byte.
+    result<void> write(
+        std::string_view lines, const std::stop_token& stop, const std::function<bool()>& may_write
+    );
+
+private:
+    result<void> wait_for_room(const std::stop_token& stop, std::chrono::milliseconds& stalled) const;
+
+    int fd_;
+    bool own_{false};
+    std::mutex turn_;
+    bool broken_{false};  ///< A line was cut short; nothing may follow it.
+};
+
+class print_handler final : public record_handler {
+public:
+    print_handler(int fd, std::string stream, std::string worker, std::function<void(error)> output_gone);
+
+    result<handled> handle(const std::shared_ptr<const record_batch>& batch, const delivery& how) override;
+
+private:
+    line_output output_;
+    std::string stream_;
+    std::string worker_;
+    std::function<void(error)> output_gone_;
+    std::once_flag reported_;
+};
+
+}  // namespace millrace::app

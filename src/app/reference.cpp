@@ -1,0 +1,87 @@
+#include "reference.hpp"
+
+#include "option.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace millrace::app {
+
+namespace {
+
+std::string_view unit_of(option_kind kind) {
+    switch (kind) {
+        case option_kind::flag:
+            return "`true` or `false`";
+        case option_kind::text:
+            return "text";
+        case option_kind::choice:
+            return "one of";
+        case option_kind::count:
+            return "whole number";
+        case option_kind::share:
+            return "number from 0 to 1";
+        case option_kind::duration:
+            return "duration";
+        case option_kind::seconds:
+            return "duration, or seconds";
+        case option_kind::bytes:
+            return "size";
+    }
+    return "";
+}
+
+/// Fit for a cell of a table.
+std::string code(std::string_view text) {
+    if (text.empty()) return "";
+    std::string out{text};
+    for (std::size_t at = 0; (at = out.find('|', at)) != std::string::npos; at += 2)
+        out.insert(at, "\\");
+    return "`" + out + "`";
+}
+
+std::string limits_cell(const option_spec& option) {
+    if (!option.choices.empty()) {
+        std::string choices{option.choices};
+        std::replace(choices.begin(), choices.end(), '|', ' ');
+        return code(choices);
+    }
+    return limits_of(option);
+}
+
+std::string row_of(const option_spec& option) {
+    const std::string key = config_key(option.name);
+    std::string_view value = option.example;
+    if (value.empty()) value = option.fallback;
+    return fmt::format(
+        "| `{}` | {} | {} | {} | {} | {} |\n",
+        key,
+        unit_of(option.kind),
+        option.fallback.empty() ? (option.required ? "required" : "none") : code(option.fallback),
+        limits_cell(option),
+        option.meaning,
+        code(fmt::format("{}: {}", key, value))
+    );
+}
+
+}  // namespace
+
+std::string config_reference() {
+    std::string out;
+    for (const command_spec& command : commands()) {
+        if (!command.configurable) continue;
+        out += fmt::format(
+            "### `{}:`\n\n| key | value | default | limits | meaning | example "
+            "|\n|---|---|---|---|---|---|\n",
+            command.path
+        );
+        for (const option_spec& option : command.options) {
+            if (option.in_file) out += row_of(option);
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,137 @@
+#include "settings.hpp"
+
+#include "assert.hpp"
+#include "units.hpp"
+
+#include <fmt/format.h>
+
+namespace millrace::app {
+
+namespace {
+
+/// How a message names an option: as a flag, or by its place in the file.
+std::string named(const option_spec& option, const given_value* value) {
+    if (value == nullptr || value->where.empty()) return fmt::format("--{}", option.name);
+    return fmt::format("{}: {}", value->where, config_key(option.name));
+}
+
+/// Takes the values of one source; the later source replaces what the earlier one gave.
+void take(setting& into, std::span<const given_value> source, faults& found) {
+    bool first = true;
+    for (const given_value& value : source) {
+        if (value.option != into.option->name) continue;
+        if (const std::string why = misfit(*into.option, value.text); !why.empty()) {
+            found.add(fmt::format("{}: {}", named(*into.option, &value), why));
+            continue;
+        }
+        if (!first && !into.option->many) {
+            found.add(fmt::format("{} is given twice; give it once", named(*into.option, &value)));
+            continue;
+        }
+        if (first) into.values.clear();
+        first = false;
+        into.values.push_back(value.text);
+        into.shown = value.shown;
+        into.given = true;
+        into.origin = value.where.empty() ? "flag" : value.where.substr(0, value.where.rfind(':'));
+    }
+}
+
+}  // namespace
+
+settings settings::resolve(
+    const command_spec& command,
+    std::span<const given_value> from_file,
+    std::span<const given_value> flags,
+    bool complete,
+    faults& found
+) {
+    settings out;
+    out.command_ = &command;
+    for (const option_spec& option : command.options) {
+        setting s{.option = &option, .values = {}, .shown = {}, .origin = "default"};
+        if (!option.fallback.empty()) {
+            s.values.emplace_back(option.fallback);
+            s.shown = option.fallback;
+        }
+        const std::size_t before = found.lines().size();
+        take(s, from_file, found);
+        take(s, flags, found);
+        const bool faulty = found.lines().size() != before;
+        if (complete && option.required && s.values.empty() && !faulty) {
+            found.add(fmt::format(
+                "--{} is missing; give --{} {}{}",
+                option.name,
+                option.name,
+                option.placeholder,
+                command.configurable
+                    ? fmt::format(", or \"{}\" in the configuration", config_key(option.name))
+                    : ""
+            ));
+        }
+        out.settings_.push_back(std::move(s));
+    }
+    return out;
+}
+
+const setting& settings::find(std::string_view name) const {
+    for (const setting& s : settings_) {
+        if (s.option->name == name) return s;
+    }
+    assertion_failed("the option is in the command's table", __FILE__, __LINE__);
+}
+
+const setting& settings::find(std::string_view name, option_kind kind) const {
+    const setting& s = find(name);
+    MILLRACE_ASSERT(s.option->kind == kind);
+    return s;
+}
+
+bool settings::flag(std::string_view name) const {
+    const setting& s = find(name, option_kind::flag);
+    return !s.values.empty() && s.values.front() == "true";
+}
+
+std::string settings::text(std::string_view name) const {
+    const setting& s = find(name);
+    return s.values.empty() ? std::string{} : s.values.front();
+}
+
+const std::vector<std::string>& settings::list(std::string_view name) const {
+    return find(name).values;
+}
+
+std::uint64_t settings::count(std::string_view name) const {
+    const setting& s = find(name, option_kind::count);
+    return s.values.empty() ? 0 : parse_count(s.values.front()).value();
+}
+
+double settings::share(std::string_view name) const {
+    const setting& s = find(name, option_kind::share);
+    return s.values.empty() ? 0 : parse_share(s.values.front()).value();
+}
+
+nanoseconds settings::duration(std::string_view name) const {
+    const setting& s = find(name);
+    if (s.values.empty()) return nanoseconds{0};
+    return s.option->kind == option_kind::seconds ? parse_seconds(s.values.front()).value()
+                                                  : parse_duration(s.values.front()).value();
+}
+
+std::uint64_t settings::bytes(std::string_view name) const {
+    const setting& s = find(name, option_kind::bytes);
+    return s.values.empty() ? 0 : parse_bytes(s.values.front()).value();
+}
+
+std::string without_password(std::string_view text) {
+    const std::size_t scheme = text.find("://");
+    if (scheme == std::string_view::npos) return std::string{text};
+    const std::size_t begin = scheme + 3;
+    const std::size_t at = text.substr(0, text.find('/', begin)).rfind('@');
+    if (at == std::string_view::npos || at < begin) return std::string{text};
+    const std::size_t colon = text.substr(0, at).find(':', begin);
+    if (colon == std::string_view::npos) return std::string{text};
+    return fmt::format("{}:***{}", text.substr(0, colon), text.substr(at));
+}
+
+}  // namespace millrace::app

@@ -1,0 +1,71 @@
+/// The values that a command runs with: flags before the configuration file before defaults, each with its
+/// origin. Immutable once resolved.
+#pragma once
+
+#include "faults.hpp"
+#include "option.hpp"
+
+#include <millrace/time.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::app {
+
+/// A value as it was given, by flag or in a file.
+struct given_value {
+    std::string option;
+    std::string text;   ///< Environment variables are filled in.
+    std::string shown;  ///< As it was written: a secret from the environment is still its name.
+    std::string where;  ///< `FILE:LINE:COLUMN`; empty for a flag.
+};
+
+struct setting {
+    const option_spec* option{nullptr};
+    std::vector<std::string> values;  ///< Empty: not given and no default.
+    std::string shown;
+    std::string origin;  ///< `default`, `flag`, or `FILE:LINE`.
+    bool given{false};
+};
+
+class settings {
+public:
+    /// Checks every value against its option; adds what is wrong. A faulty value reads as the default. With
+    /// `complete`, a missing required option is a fault, too.
+    static settings resolve(
+        const command_spec& command,
+        std::span<const given_value> from_file,
+        std::span<const given_value> flags,
+        bool complete,
+        faults& found
+    );
+
+    [[nodiscard]] const command_spec& command() const noexcept { return *command_; }
+    [[nodiscard]] std::span<const setting> all() const noexcept { return settings_; }
+
+    /// The option must be in the command's table, and of the kind that is asked for.
+    [[nodiscard]] bool has(std::string_view name) const { return !find(name).values.empty(); }
+    [[nodiscard]] bool given(std::string_view name) const { return find(name).given; }
+    [[nodiscard]] bool flag(std::string_view name) const;
+    [[nodiscard]] std::string text(std::string_view name) const;
+    [[nodiscard]] const std::vector<std::string>& list(std::string_view name) const;
+    [[nodiscard]] std::uint64_t count(std::string_view name) const;
+    [[nodiscard]] double share(std::string_view name) const;
+    [[nodiscard]] nanoseconds duration(std::string_view name) const;
+    [[nodiscard]] std::uint64_t bytes(std::string_view name) const;
+
+private:
+    [[nodiscard]] const setting& find(std::string_view name) const;
+    [[nodiscard]] const setting& find(std::string_view name, option_kind kind) const;
+
+    const command_spec* command_{nullptr};
+    std::vector<setting> settings_;
+};
+
+/// The password of a URL replaced by `***`.
+[[nodiscard]] std::string without_password(std::string_view text);
+
+}  // namespace millrace::app

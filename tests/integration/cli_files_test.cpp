@@ -1,0 +1,114 @@
+#include "cli_fixture.hpp"
+
+#include <unistd.h>
+
+namespace millrace::cli {
+namespace {
+
+struct CliFiles : Cli {
+    /// The command fails at run time and its message has all these parts.
+    static void expect_failure(const support::command_result& done, const std::vector<std::string>& parts) {
+        EXPECT_EQ(done.status, 1) << done.errors;
+        for (const std::string& part : parts)
+            EXPECT_THAT(done.errors, HasSubstr(part));
+    }
+};
+
+TEST_F(CliFiles, AMissingOutboxIsNamedAsGivenAndNotMade) {
+    expect_failure(millrace({"outbox", "stats", "--outbox", outbox()}), {outbox()});
+    expect_failure(
+        millrace({"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "v"}), {outbox()}
+    );
+    EXPECT_NE(::access(path("shop.db").c_str(), F_OK), 0);
+}
+
+TEST_F(CliFiles, AMissingStreamFileOrStreamIsNamed) {
+    expect_failure(millrace({"stream", "describe", "--stream", stream()}), {path("streams.db")});
+    make_stream();
+    expect_failure(millrace({"stream", "describe", "--stream", stream("bills")}), {"bills"});
+    expect_failure(millrace({"stream", "put", "--stream", stream("bills")}, "not json\n"), {"bills"});
+    expect_failure(
+        millrace({"stream", "split", "--stream", stream(), "--shard", "shardId-000000000099"}),
+        {"shardId-000000000099"}
+    );
+}
+
+TEST_F(CliFiles, AFileThatIsNoDatabaseIsSaidToBeNone) {
+    write("shop.db", std::string(5000, 'x'));
+    expect_failure(millrace({"outbox", "stats", "--outbox", outbox()}), {outbox()});
+    write("streams.db", std::string(5000, 'x'));
+    expect_failure(millrace({"stream", "describe", "--stream", stream()}), {path("streams.db")});
+}
+
+TEST_F(CliFiles, ACorruptDatabaseIsSaidToBeCorrupt) {
+    make_outbox();
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "v"});
+    (void)shell(
+        "for i in $(seq 1 20); do head -c 400 /dev/urandom | dd "
+        "of=shop.db bs=1 seek=$((i * 4096 + 20)) conv=notrunc "
+        "status=none; done; rm -f shop.db-*"
+    );
+    (void)shell(
+        "head -c 3000 /dev/zero | dd of=shop.db bs=1 seek=100 "
+        "conv=notrunc status=none"
+    );
+    expect_failure(millrace({"outbox", "stats", "--outbox", outbox()}), {outbox()});
+}
+
+TEST_F(CliFiles, AnotherTableOfTheSameNameIsRefused) {
+    if (shell("sqlite3 shop.db 'CREATE TABLE outbox (a, b)'").status != 0) GTEST_SKIP() << "no sqlite3 here";
+    expect_failure(millrace({"outbox", "stats", "--outbox", outbox()}), {outbox(), "outbox"});
+    EXPECT_NE(millrace({"outbox", "init", "--outbox", outbox()}).status, 0);
+}
+
+TEST_F(CliFiles, AReadOnlyFileIsSaidToBeReadOnly) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
+    make_outbox();
+    (void)shell("chmod a-w shop.db . ");
+    expect_failure(
+        millrace({"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "v"}),
+        {outbox(), "read-only"}
+    );
+    (void)shell("chmod u+w .");
+}
+
+TEST_F(CliFiles, ALockedFileIsSaidToBeLocked) {
+    make_outbox();
+    const auto done = shell(
+        "(echo 'BEGIN EXCLUSIVE;'; sleep 12) | sqlite3 shop.db & sleep 0.5; "
+        "$M outbox put --outbox sqlite:shop.db --topic t --value v; s=$?; kill "
+        "%1; exit $s"
+    );
+    if (done.errors.find("sqlite3: command not found") != std::string::npos)
+        GTEST_SKIP() << "no sqlite3 here";
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, AllOf(HasSubstr("sqlite:shop.db"), HasSubstr("lock")));
+}
+
+TEST_F(CliFiles, ATopicWithoutAStreamIsNamed) {
+    make_outbox();
+    make_stream();
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", "bills", "--key", "1", "--value", "v"});
+    words command = relay_once();
+    command.insert(command.end(), {"--on-poison", "stop"});
+    const auto done = millrace(command);
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr("bills"));
+}
+
+TEST_F(CliFiles, BothMissingFilesOfARelayAreReported) {
+    const auto done = millrace(relay_once());
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, AllOf(HasSubstr(outbox()), HasSubstr(sink())));
+}
+
+TEST_F(CliFiles, AMissingStateIsNotMadeByLookingAtIt) {
+    make_stream();
+    const auto done = millrace({"group", "status", "--stream", stream(), "--group", "g", "--state", state()});
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr(state()));
+    EXPECT_NE(::access(path("state.db").c_str(), F_OK), 0);
+}
+
+}  // namespace
+}  // namespace millrace::cli

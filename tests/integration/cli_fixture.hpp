@@ -1,0 +1,71 @@
+/// Runs the program as a user would: real processes, a folder of its own,
+/// messages and exit statuses.
+#pragma once
+
+#include "support/process.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::cli {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Cli : testing::Test {
+    using words = std::vector<std::string>;
+
+    /// The program with these words, standard input, and its end.
+    static support::command_result millrace(words command, const std::string& input = {}) {
+        command.insert(command.begin(), MILLRACE_PROGRAM);
+        return support::run(command, input);
+    }
+
+    /// Output of a command that must succeed.
+    static std::string ok(words command, const std::string& input = {}) {
+        const auto done = millrace(std::move(command), input);
+        EXPECT_EQ(done.status, 0) << done.errors;
+        return done.output;
+    }
+
+    [[nodiscard]] std::string path(const std::string& name) const { return folder.file(name); }
+    [[nodiscard]] std::string outbox() const { return "sqlite:" + path("shop.db"); }
+    [[nodiscard]] std::string sink() const { return "local:" + path("streams.db"); }
+    [[nodiscard]] std::string stream(const std::string& name = "orders") const { return sink() + "/" + name; }
+    [[nodiscard]] std::string state() const { return "sqlite:" + path("state.db"); }
+
+    void write(const std::string& name, const std::string& text) const {
+        std::ofstream(path(name), std::ios::binary) << text;
+    }
+
+    void make_outbox() const { ok({"outbox", "init", "--outbox", outbox()}); }
+    void make_stream(const std::string& shards = "1") const {
+        ok({"stream", "create", "--stream", stream(), "--shards", shards});
+    }
+
+    /// The shell, for pipes and damage of files. The program is `$M`.
+    [[nodiscard]] support::command_result shell(const std::string& script) const {
+        return support::run(
+            {"/bin/bash", "-c", "M='" MILLRACE_PROGRAM "'; cd '" + folder.path().string() + "'; " + script}
+        );
+    }
+
+    [[nodiscard]] words relay_once() const {
+        return {"relay", "--outbox", outbox(), "--sink", sink(), "--once", "--log-level", "warning"};
+    }
+    [[nodiscard]] words consume(words more = {"--print", "--idle-exit", "0.2"}) const {
+        words command{
+            "consume", "--stream", stream(), "--group", "g", "--state", state(), "--log-level", "warning"};
+        command.insert(command.end(), more.begin(), more.end());
+        return command;
+    }
+
+    support::temporary_folder folder;
+};
+
+}  // namespace millrace::cli

@@ -1,0 +1,197 @@
+#include "cli_fixture.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <signal.h>
+
+namespace millrace::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct CliPipeline : Cli {
+    void SetUp() override {
+        make_outbox();
+        make_stream("2");
+    }
+    void put(const std::string& key, const std::string& value) const {
+        ok({"outbox", "put", "--outbox", outbox(), "--topic", "orders", "--key", key, "--value", value});
+    }
+    support::process start(words command, const std::string& name) const {
+        command.insert(command.begin(), MILLRACE_PROGRAM);
+        return support::process(
+            command,
+            {.input = {}, .output = path(name + ".out"), .errors = path(name + ".err"), .environment = {}}
+        );
+    }
+    static std::size_t lines(const std::string& text) {
+        return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    }
+};
+
+TEST_F(CliPipeline, AnEventGoesFromTheOutboxToStandardOutput) {
+    ok({"outbox",
+        "put",
+        "--outbox",
+        outbox(),
+        "--topic",
+        "orders",
+        "--key",
+        "42",
+        "--value",
+        "paid",
+        "--header",
+        "a=b"});
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", "orders", "--key", "42", "--null-value"});
+    ok(relay_once());
+    EXPECT_THAT(
+        ok({"outbox", "stats", "--outbox", outbox(), "--json"}),
+        testing::StartsWith("{\"backlog\":0,\"oldest_age_s\":null,\"dead\":0")
+    );
+    const std::string out = ok(consume({"--print", "--worker", "w1", "--idle-exit", "0.2"}));
+    EXPECT_EQ(lines(out), 2U);
+    EXPECT_THAT(
+        out,
+        testing::ContainsRegex("\\{\"stream\":\"orders\",\"shard\":\"shardId-00000000000[01]\","
+                               "\"sequence\":\"[0-9]+\",\"sub_sequence\":0,\"key\":\"42\",\"data\":"
+                               "\"paid\",\"headers\":\\[\\[\"a\",\"b\"\\]\\],\"arrival\":\"[-0-9T:.]"
+                               "+Z\",\"worker\":\"w1\",\"epoch\":[0-9]+\\}")
+    );
+    EXPECT_THAT(out, HasSubstr("\"key\":\"42\",\"data\":null,\"headers\":[]"));
+    EXPECT_EQ(ok(consume()), "") << "a record was printed twice";
+}
+
+TEST_F(CliPipeline, AClosedOutputAcknowledgesNothingMoreAndExitsOne) {
+    std::string input;
+    for (int i = 0; i < 5000; ++i)
+        input += "{\"key\":\"" + std::to_string(i) + "\",\"value\":\"" + std::string(200, 'x') + "\"}\n";
+    ok({"stream", "put", "--stream", stream()}, input);
+    const auto done = shell(
+        "set -o pipefail; $M consume --stream local:streams.db/orders "
+        "--group g --state sqlite:state.db --print --log-level off 2>err | "
+        "head -n 1 >/dev/null; echo ${PIPESTATUS[0]}"
+    );
+    EXPECT_EQ(done.output, "1\n");
+    EXPECT_THAT(support::read_file(path("err")), HasSubstr("standard output cannot be written"));
+    EXPECT_GT(lines(ok(consume())), 4000U - 1000U) << "records were acknowledged that nobody can have read";
+}
+
+TEST_F(CliPipeline, ASignalStopsCleanlyAndAtOnce) {
+    for (const int signal : {SIGTERM, SIGINT}) {
+        support::process relay = start({"relay", "--outbox", outbox(), "--sink", sink()}, "relay");
+        support::process consumer = start(consume({"--print"}), "consumer");
+        const std::size_t before = lines(support::read_file(path("consumer.out")));
+        put("1", "v");
+        ASSERT_TRUE(support::eventually(10s, [&] {
+            return lines(support::read_file(path("consumer.out"))) > before;
+        }));
+        const auto begin = std::chrono::steady_clock::now();
+        relay.signal(signal);
+        consumer.signal(signal);
+        const auto relay_end = relay.wait(8s);
+        const auto consumer_end = consumer.wait(8s);
+        ASSERT_TRUE(relay_end && consumer_end);
+        EXPECT_EQ(relay_end->status, 0) << support::read_file(path("relay.err"));
+        EXPECT_EQ(consumer_end->status, 0) << support::read_file(path("consumer.err"));
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s);
+    }
+}
+
+TEST_F(CliPipeline, ADoubledWorkerIdNamesBoth) {
+    support::process first = start(consume({"--worker", "twin"}), "first");
+    ASSERT_TRUE(support::eventually(10s, [&] {
+        const auto status =
+            millrace({"group", "status", "--stream", stream(), "--group", "g", "--state", state(), "--json"});
+        return status.output.find("\"owner\":\"twin\"") != std::string::npos;
+    }));
+    support::process second = start(consume({"--worker", "twin"}), "second");
+    const auto end = second.wait(20s);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->status, 1);
+    const std::string said = support::read_file(path("second.err"));
+    EXPECT_THAT(said, HasSubstr("twin"));
+    EXPECT_THAT(said, HasSubstr(std::to_string(first.pid())));
+    EXPECT_THAT(said, HasSubstr(std::to_string(second.pid())));
+    EXPECT_TRUE(first.running());
+}
+
+TEST_F(CliPipeline, GroupStatusShowsOwnersAndCheckpoints) {
+    put("1", "v");
+    ok(relay_once());
+    ok(consume());
+    const std::string json =
+        ok({"group", "status", "--stream", stream(), "--group", "g", "--state", state(), "--json"});
+    EXPECT_THAT(json, HasSubstr("\"workers\":[]"));
+    EXPECT_THAT(
+        json,
+        testing::ContainsRegex("\"shard\":\"shardId-000000000000\",\"state\":\"free\","
+                               "\"owner\":null,\"epoch\":1")
+    );
+    EXPECT_THAT(
+        json, testing::ContainsRegex("\"checkpoint\":\\{\"sequence\":\"[0-9]+\",\"sub_sequence\":0\\}")
+    );
+    EXPECT_THAT(json, HasSubstr("\"checkpoint\":null"));
+    EXPECT_THAT(
+        ok({"group", "status", "--stream", stream(), "--group", "g", "--state", state()}), HasSubstr("free")
+    );
+}
+
+TEST_F(CliPipeline, DescribeShowsShardsAndTheirParents) {
+    ok({"stream", "split", "--stream", stream(), "--shard", "shardId-000000000000"});
+    const std::string json = ok({"stream", "describe", "--stream", stream(), "--json"});
+    EXPECT_THAT(json, testing::StartsWith("{\"stream\":\"orders\","));
+    EXPECT_THAT(
+        json,
+        HasSubstr("{\"shard\":\"shardId-000000000000\",\"parents\":[],\"hash_"
+                  "from\":\"0\",\"hash_to\":"
+                  "\"170141183460469231731687303715884105727\",\"closed\":true")
+    );
+    EXPECT_THAT(
+        json,
+        HasSubstr("{\"shard\":\"shardId-000000000003\",\"parents\":"
+                  "[\"shardId-000000000000\"],")
+    );
+}
+
+TEST_F(CliPipeline, ParkedRowsAreListedAndPutBack) {
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", "bills", "--key", "7", "--value", "v"});
+    const auto relayed = millrace(relay_once());
+    EXPECT_EQ(relayed.status, 1);
+    const std::string dead = ok({"outbox", "dead", "list", "--outbox", outbox(), "--json"});
+    EXPECT_THAT(dead, testing::StartsWith("[{\"id\":1,\"topic\":\"bills\",\"key\":\"7\",\"reason\":\""));
+    EXPECT_THAT(ok({"outbox", "dead", "show", "--outbox", outbox(), "1"}), HasSubstr("\"value\":\"v\""));
+    EXPECT_EQ(ok({"outbox", "dead", "retry", "--outbox", outbox(), "--id", "1"}), "put back 1 event\n");
+    ok({"stream", "create", "--stream", stream("bills"), "--shards", "1"});
+    ok(relay_once());
+    const auto none = millrace({"outbox", "dead", "drop", "--outbox", outbox(), "--id", "1"});
+    EXPECT_EQ(none.status, 1);
+}
+
+TEST_F(CliPipeline, TheAdminPortAnswers) {
+    support::process relay =
+        start({"relay", "--outbox", outbox(), "--sink", sink(), "--admin", "127.0.0.1:0"}, "relay");
+    std::string port;
+    ASSERT_TRUE(support::eventually(10s, [&] {
+        const std::string said = support::read_file(path("relay.err"));
+        const std::size_t at = said.find("port=");
+        if (at == std::string::npos) return false;
+        port = said.substr(at + 5, said.find_first_not_of("0123456789", at + 5) - at - 5);
+        return true;
+    }));
+    const auto get = [&](const std::string& page) {
+        return shell(
+                   "exec 3<>/dev/tcp/127.0.0.1/" + port + "; printf 'GET " + page +
+                   " HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
+        )
+            .output;
+    };
+    EXPECT_THAT(get("/healthz"), HasSubstr("200 OK"));
+    EXPECT_TRUE(support::eventually(5s, [&] { return get("/readyz").find("200 OK") != std::string::npos; }));
+    EXPECT_THAT(get("/metrics"), HasSubstr("millrace_relay_published_total 0"));
+    EXPECT_THAT(get("/status"), HasSubstr("\"relay_leading\":"));
+    EXPECT_THAT(get("/statsu"), AllOf(HasSubstr("404"), HasSubstr("did you mean")));
+}
+
+}  // namespace
+}  // namespace millrace::cli

@@ -1,0 +1,90 @@
+#include "cli_fixture.hpp"
+
+namespace millrace::cli {
+namespace {
+
+struct CliPut : Cli {
+    void SetUp() override { make_outbox(); }
+    support::command_result put(const std::string& input, words more = {}) const {
+        words command{"outbox", "put", "--outbox", outbox()};
+        command.insert(command.end(), more.begin(), more.end());
+        return millrace(std::move(command), input);
+    }
+    std::string backlog() const {
+        const std::string json = ok({"outbox", "stats", "--outbox", outbox(), "--json"});
+        return json.substr(0, json.find(','));
+    }
+};
+
+TEST_F(CliPut, OneEventFromFlags) {
+    const auto done = put("", {"--topic", "orders", "--key", "1", "--value", "", "--header", "a=b=c"});
+    EXPECT_EQ(done.status, 0) << done.errors;
+    EXPECT_EQ(done.output, "wrote 1 event\n");
+    EXPECT_EQ(backlog(), "{\"backlog\":1");
+}
+
+TEST_F(CliPut, LinesOfEveryForm) {
+    const auto done =
+        put("\xEF\xBB\xBF{\"topic\":\"t\",\"key\":\"1\",\"value\":\"x\"}\r\n"
+            "\n"
+            "{\"topic\":\"t\",\"key_base64\":\"AA==\",\"value_base64\":\"/"
+            "w==\",\"headers\":[[\"n\",{\"base64\":\"AA==\"}]]}\n"
+            "{\"topic\":\"t\",\"value\":{\"a\":1}}");
+    EXPECT_EQ(done.status, 0) << done.errors;
+    EXPECT_EQ(done.output, "wrote 3 events\n");
+}
+
+TEST_F(CliPut, ABadLineIsNamedAndNothingOfItsBatchIsWritten) {
+    const auto done =
+        put("{\"topic\":\"t\",\"value\":\"x\"}\n\n{\"topic\":\"t\","
+            "\"vale\":\"x\"}\n");
+    EXPECT_EQ(done.status, 2);
+    EXPECT_EQ(
+        done.errors,
+        "line 3: unknown field \"vale\"; did you mean "
+        "\"value\"?; nothing was written\n"
+    );
+    EXPECT_EQ(backlog(), "{\"backlog\":0");
+}
+
+TEST_F(CliPut, BatchesBeforeABadLineAreWrittenAndCounted) {
+    const auto done =
+        put("{\"topic\":\"t\",\"value\":\"1\"}\n{\"topic\":\"t\",\"value\":\"2\"}"
+            "\n{\"topic\":\"t\",\"value\":\"3\"}\noops\n",
+            {"--batch-rows", "2"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(
+        done.errors,
+        AllOf(testing::StartsWith("line 4: not valid JSON at column 1"), HasSubstr("2 events before it were"))
+    );
+    EXPECT_EQ(backlog(), "{\"backlog\":2");
+}
+
+TEST_F(CliPut, NoInputWritesNothing) {
+    EXPECT_EQ(put("").output, "wrote 0 events\n");
+}
+
+TEST_F(CliPut, FlagsThatContradictAreUsageFaults) {
+    const auto done =
+        put("", {"--key", "a", "--key-base64", "YQ==", "--value", "v", "--null-value", "--header", "x"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.errors, HasSubstr("--topic is missing"));
+    EXPECT_THAT(done.errors, HasSubstr("--key and --key-base64 exclude each other"));
+    EXPECT_THAT(done.errors, HasSubstr("--value, --value-base64 and --null-value exclude each other"));
+    EXPECT_THAT(done.errors, HasSubstr("--header: expected NAME=VALUE"));
+}
+
+TEST_F(CliPut, AStreamTakesTheSameLines) {
+    make_stream("2");
+    const std::string input =
+        "{\"topic\":\"orders\",\"key\":\"1\",\"value\":"
+        "\"x\"}\n{\"key\":\"2\",\"value\":null}\n";
+    EXPECT_EQ(ok({"stream", "put", "--stream", stream()}, input), "wrote 2 events\n");
+    const auto done =
+        millrace({"stream", "put", "--stream", stream()}, "{\"topic\":\"other\",\"value\":\"x\"}\n");
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.errors, testing::StartsWith("line 1: the topic \"other\" is not the stream \"orders\""));
+}
+
+}  // namespace
+}  // namespace millrace::cli

@@ -1,0 +1,139 @@
+#include "cli_fixture.hpp"
+
+#include <chrono>
+
+namespace millrace::cli {
+namespace {
+
+struct CliUsage : Cli {};
+
+TEST_F(CliUsage, HelpGoesToStandardOutputAndEndsInAnExample) {
+    for (const words& command : std::vector<words>{
+             {"--help"},
+             {"help"},
+             {"relay", "--help"},
+             {"outbox", "--help"},
+             {"outbox", "dead", "list", "-h"},
+             {"help", "stream", "put"}}) {
+        const auto done = millrace(command);
+        EXPECT_EQ(done.status, 0);
+        EXPECT_THAT(done.output, HasSubstr("\nExample:\n  millrace "));
+        EXPECT_EQ(done.errors, "");
+    }
+}
+
+TEST_F(CliUsage, TheVersionIsPrinted) {
+    EXPECT_THAT(ok({"version"}), testing::StartsWith("millrace "));
+    EXPECT_EQ(ok({"--version"}), ok({"version"}));
+}
+
+TEST_F(CliUsage, AllFaultsOfTheStartAreReportedTogether) {
+    const auto done =
+        millrace({"relay", "--outbox", "kafka:x", "--lease", "-3s", "--leese", "3s", "--fetch-rows", "0"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_EQ(done.output, "");
+    EXPECT_THAT(done.errors, HasSubstr("unknown option \"--leese\" of relay; did you mean \"--lease\"?"));
+    EXPECT_THAT(done.errors, HasSubstr("--lease: \"-3s\" is negative"));
+    EXPECT_THAT(done.errors, HasSubstr("--fetch-rows: \"0\" is too small; give 1 to 100000"));
+    EXPECT_THAT(done.errors, HasSubstr("--sink is missing; give --sink URL"));
+    EXPECT_THAT(done.errors, AllOf(HasSubstr("--outbox: "), HasSubstr("kafka:x"), HasSubstr("sqlite:")));
+}
+
+TEST_F(CliUsage, AnUnknownSchemeSaysWhichExist) {
+    const auto done = millrace({"consume", "--stream", "loacl:a/b", "--group", "g", "--state", "dynamodb:x"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.errors, AllOf(HasSubstr("--stream: "), HasSubstr("loacl:a/b"), HasSubstr("local:")));
+    EXPECT_THAT(done.errors, AllOf(HasSubstr("--state: "), HasSubstr("dynamodb:x"), HasSubstr("sqlite:")));
+}
+
+TEST_F(CliUsage, NumbersOutOfRangeAreUsageFaults) {
+    for (const char* shards : {"0", "-1", "10001", "99999999999999999999", "four", ""}) {
+        const auto done = millrace({"stream", "create", "--stream", stream(), "--shards", shards});
+        EXPECT_EQ(done.status, 2) << shards;
+        EXPECT_THAT(done.errors, HasSubstr("--shards: ")) << shards;
+    }
+}
+
+TEST_F(CliUsage, AStartThatIsNoStartIsAUsageFault) {
+    const auto done = millrace(consume({"--start", "yesterday"}));
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(
+        done.errors,
+        HasSubstr("--start: \"yesterday\" is neither "
+                  "trim_horizon nor latest nor a time")
+    );
+}
+
+TEST_F(CliUsage, TheProgramStartsQuickly) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 10; ++i)
+        ok({"version"});
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{3});
+}
+
+struct CliConfig : Cli {};
+
+TEST_F(CliConfig, CheckNamesEveryFaultByItsPlace) {
+    write(
+        "m.yaml",
+        "relay:\n  leese: 3s\n  drain_limit: 5\n  sink: "
+        "${ENV:MILLRACE_NOT_SET}\nconsume:\n  stream: foo:x\n"
+    );
+    const auto done = millrace({"config", "check", path("m.yaml")});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(
+        done.errors,
+        testing::StartsWith(
+            path("m.yaml") + ":2:3: unknown key \"leese\" in relay; did you mean \"lease\"?\n"
+        )
+    );
+    EXPECT_THAT(
+        done.errors,
+        HasSubstr("m.yaml:3:16: drain_limit: \"5\" has no "
+                  "unit; write 5s for seconds\n")
+    );
+    EXPECT_THAT(
+        done.errors,
+        HasSubstr("m.yaml:4:9: sink needs the environment variable "
+                  "\"MILLRACE_NOT_SET\", which is not set\n")
+    );
+    EXPECT_THAT(done.errors, HasSubstr("foo:x"));
+}
+
+TEST_F(CliConfig, ExplainShowsValuesWithTheirOrigin) {
+    write("m.yaml", "relay:\n  lease: 3s\n  outbox: sqlite:a.db\n");
+    const std::string out = ok({"config", "explain", path("m.yaml"), "relay", "--drain-limit", "2s"});
+    EXPECT_THAT(out, testing::ContainsRegex("relay\\.lease +3s +[^\n]*m\\.yaml:2\n"));
+    EXPECT_THAT(out, testing::ContainsRegex("relay\\.drain_limit +2s +flag\n"));
+    EXPECT_THAT(out, testing::ContainsRegex("relay\\.poll_max +50ms +default\n"));
+    EXPECT_THAT(
+        ok({"config", "explain", "--json", path("m.yaml")}),
+        HasSubstr(R"({"section":"relay","key":"lease","value":"3s","origin":)")
+    );
+}
+
+TEST_F(CliConfig, ExplainHidesWhatComesFromTheEnvironment) {
+    write("m.yaml", "relay:\n  outbox: sqlite:${ENV:HOME}/x.db\n");
+    const std::string out = ok({"config", "explain", path("m.yaml")});
+    EXPECT_THAT(out, HasSubstr("sqlite:${ENV:HOME}/x.db"));
+}
+
+TEST_F(CliConfig, AMissingFileIsSaidToBeMissing) {
+    const auto done = millrace({"config", "check", path("none.yaml")});
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(
+        done.errors,
+        HasSubstr("none.yaml: the configuration file cannot "
+                  "be read: No such file or directory")
+    );
+}
+
+TEST_F(CliConfig, FlagsWinOverTheFile) {
+    write("m.yaml", "relay:\n  outbox: sqlite:" + path("none.db") + "\n  sink: " + sink() + "\n");
+    make_outbox();
+    make_stream();
+    ok({"relay", "--config", path("m.yaml"), "--outbox", outbox(), "--once"});
+}
+
+}  // namespace
+}  // namespace millrace::cli

@@ -1,0 +1,267 @@
+#include "config.hpp"
+
+#include "settings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace millrace::app {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::optional<std::string> no_variable(const std::string&) {
+    return std::nullopt;
+}
+
+struct Config : testing::Test {
+    config_values read(std::string_view text, const environment& variables = no_variable) {
+        found = {};
+        return parse_config("m.yaml", text, variables, found);
+    }
+    const std::vector<std::string>& faults_of(std::string_view text) {
+        (void)read(text);
+        return found.lines();
+    }
+    faults found;
+};
+
+TEST_F(Config, SectionsAreCommandsAndKeysAreOptions) {
+    const config_values values = read("relay:\n  lease: 3s\n  drain_limit: 1s\nconsume: {print: true}\n");
+    EXPECT_THAT(found.lines(), IsEmpty());
+    ASSERT_EQ(values.at("relay").size(), 2U);
+    EXPECT_EQ(values.at("relay")[1].option, "drain-limit");
+    EXPECT_EQ(values.at("relay")[1].text, "1s");
+    EXPECT_EQ(values.at("relay")[1].where, "m.yaml:3:16");
+    EXPECT_EQ(values.at("consume")[0].text, "true");
+}
+
+TEST_F(Config, AnUnknownKeyIsAnsweredWithTheNearestOne) {
+    EXPECT_THAT(
+        faults_of("relay:\n  leese: 3s\n"),
+        ElementsAre("m.yaml:2:3: unknown key \"leese\" in relay; did you "
+                    "mean \"lease\"?")
+    );
+    EXPECT_THAT(
+        faults_of("realy:\n  lease: 3s\n"),
+        ElementsAre("m.yaml:1:1: unknown section \"realy\"; did you mean \"relay\"?")
+    );
+}
+
+TEST_F(Config, ADoubledKeyOrSectionIsAFault) {
+    EXPECT_THAT(
+        faults_of("relay:\n  lease: 3s\n  lease: 4s\n"),
+        ElementsAre("m.yaml:3:3: key \"lease\" is there twice in relay")
+    );
+    EXPECT_THAT(
+        faults_of("relay:\n  lease: 3s\nrelay:\n  lease: 4s\n"),
+        ElementsAre("m.yaml:3:1: section \"relay\" is there twice")
+    );
+}
+
+TEST_F(Config, AllFaultsAreReportedTogether) {
+    EXPECT_EQ(
+        faults_of("relay:\n  leese: 3s\n  once: true\n  lease: [1]\nfoo: "
+                  "1\nconsume: 3\n")
+            .size(),
+        5U
+    );
+}
+
+TEST_F(Config, AnOptionOfTheCommandLineAloneIsNoKey) {
+    EXPECT_THAT(
+        faults_of("relay:\n  once: true\n"),
+        ElementsAre("m.yaml:2:3: \"once\" of relay can only be given on "
+                    "the command line")
+    );
+}
+
+TEST_F(Config, SecretsComeFromTheEnvironmentByName) {
+    const auto variables = [](const std::string& name) {
+        return name == "SINK" ? std::optional<std::string>{"x.db"} : std::nullopt;
+    };
+    const config_values values = read("relay:\n  sink: local:${ENV:SINK}\n", variables);
+    EXPECT_EQ(values.at("relay")[0].text, "local:x.db");
+    EXPECT_EQ(values.at("relay")[0].shown, "local:${ENV:SINK}");
+    EXPECT_THAT(
+        (read("relay:\n  sink: ${ENV:NO}\n", variables), found.lines()),
+        ElementsAre("m.yaml:2:9: sink needs the environment variable "
+                    "\"NO\", which is not set")
+    );
+    EXPECT_THAT(
+        (read("relay:\n  sink: ${ENV:NO\n", variables), found.lines()),
+        ElementsAre("m.yaml:2:9: sink lacks the closing brace of ${ENV:NAME}")
+    );
+}
+
+TEST_F(Config, AnEmptyFileOrSectionSetsNothing) {
+    for (const char* text : {"", "\n\n", "# nothing\n", "---\n", "relay:\n", "relay: {}\n", "~\n"}) {
+        EXPECT_THAT(faults_of(text), IsEmpty()) << text;
+    }
+}
+
+TEST_F(Config, WhatIsNotASectionIsSaidToBeNone) {
+    EXPECT_THAT(
+        faults_of("- a\n- b\n"), ElementsAre(HasSubstr("m.yaml:1:1: expected a section such as \"relay:\""))
+    );
+    EXPECT_THAT(faults_of("hello\n"), ElementsAre(HasSubstr("found one value")));
+    EXPECT_THAT(
+        faults_of("relay: {lease: }\n"), ElementsAre(HasSubstr("lease must have one value, not nothing"))
+    );
+    EXPECT_THAT(
+        faults_of("relay: {}\n---\nrelay: {}\n"), ElementsAre(HasSubstr("a second document begins here"))
+    );
+    EXPECT_THAT(faults_of("relay: [\n"), ElementsAre(HasSubstr("not valid YAML")));
+    EXPECT_THAT(faults_of("relay:\n\tlease: 3s\n"), ElementsAre(HasSubstr("m.yaml:2")));
+}
+
+TEST_F(Config, AliasesAreNotFollowed) {
+    std::string bomb = "relay: &a {lease: 3s}\nconsume: *a\n";
+    EXPECT_THAT(faults_of(bomb), ElementsAre(HasSubstr("an alias")));
+    bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
+    for (int i = 1; i < 40; ++i) {
+        const std::string last = "*a" + std::to_string(i - 1);
+        bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last + "," + last + "," + last +
+                "]\n";
+    }
+    EXPECT_EQ(faults_of(bomb).size(), 40U);
+}
+
+TEST_F(Config, DeepAndHugeFilesEndInAFault) {
+    for (const std::string& text :
+         {std::string(100'000, '['),
+          std::string(100'000, '{'),
+          std::string(100'000, '-'),
+          std::string(config_bytes_max + 1, 'a'),
+          std::string(1000, '\0'),
+          std::string("\xff\xfe"
+                      "relay:\n"),
+          std::string("\x1f\x8b\x08\x00\x00", 5)}) {
+        EXPECT_THAT(faults_of(text), testing::Not(IsEmpty())) << text.substr(0, 20);
+    }
+    std::string nested;
+    for (int i = 0; i < 400; ++i)
+        nested += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
+    EXPECT_THAT(faults_of(nested), testing::Not(IsEmpty()));
+}
+
+RC_GTEST_PROP(ConfigText, NoTextBreaksTheParser, ()) {
+    const auto pieces = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+        "relay",
+        "consume",
+        ":",
+        " ",
+        "\n",
+        "  ",
+        "- ",
+        "[",
+        "]",
+        "{",
+        "}",
+        "&a",
+        "*a",
+        "|",
+        ">",
+        "'",
+        "\"",
+        "#",
+        "?",
+        "!",
+        "%",
+        "@",
+        "\t",
+        "lease",
+        "${ENV:",
+        "---\n",
+        "...\n",
+        "\xff",
+        ","
+    ));
+    std::string text;
+    for (const std::string& piece : pieces)
+        text += piece;
+    faults found;
+    (void)parse_config("m.yaml", text, no_variable, found);
+}
+
+TEST(ReadConfig, AFileThatCannotBeReadIsARunTimeFault) {
+    faults found;
+    (void)read_config("/nonexistent/m.yaml", no_variable, found);
+    EXPECT_THAT(
+        found.lines(),
+        ElementsAre("/nonexistent/m.yaml: the configuration file cannot "
+                    "be read: No such file or directory")
+    );
+    EXPECT_EQ(found.status(), exit_status::failed);
+    found = {};
+    (void)read_config("/", no_variable, found);
+    EXPECT_THAT(found.lines(), ElementsAre("/: the configuration is not a regular file"));
+}
+
+struct Settings : testing::Test {
+    settings resolve(
+        std::vector<given_value> from_file, std::vector<given_value> flags, bool complete = false
+    ) {
+        found = {};
+        return settings::resolve(*find_command("relay"), from_file, flags, complete, found);
+    }
+    faults found;
+};
+
+TEST_F(Settings, FlagsWinOverTheFileAndTheFileOverDefaults) {
+    const given_value file{"lease", "3s", "3s", "m.yaml:2:3"};
+    const given_value flag{"lease", "4s", "4s", ""};
+    EXPECT_EQ(resolve({}, {}).duration("lease"), std::chrono::seconds{5});
+    EXPECT_EQ(resolve({file}, {}).duration("lease"), std::chrono::seconds{3});
+    EXPECT_EQ(resolve({file}, {flag}).duration("lease"), std::chrono::seconds{4});
+    const settings explained = resolve({file}, {});
+    const auto lease = std::find_if(explained.all().begin(), explained.all().end(), [](const setting& s) {
+        return s.option->name == "lease";
+    });
+    EXPECT_EQ(lease->origin, "m.yaml:2");
+}
+
+TEST_F(Settings, FaultyValuesAreNamedByTheirPlace) {
+    (void)resolve(
+        {{"lease", "3x", "3x", "m.yaml:2:3"}}, {{"lease", "-4s", "-4s", ""}, {"fetch-rows", "0", "0", ""}}
+    );
+    EXPECT_THAT(
+        found.lines(),
+        ElementsAre(
+            HasSubstr("m.yaml:2:3: lease: \"3x\" is not a duration"),
+            "--lease: \"-4s\" is negative",
+            "--fetch-rows: \"0\" is too small; give 1 to 100000"
+        )
+    );
+    EXPECT_EQ(found.status(), exit_status::usage);
+}
+
+TEST_F(Settings, AMissingRequiredOptionIsNamed) {
+    (void)resolve({}, {}, true);
+    EXPECT_THAT(
+        found.lines(),
+        ElementsAre(
+            "--outbox is missing; give --outbox URL, or "
+            "\"outbox\" in the configuration",
+            "--sink is missing; give --sink URL, or \"sink\" in "
+            "the configuration"
+        )
+    );
+}
+
+TEST_F(Settings, AnOptionGivenTwiceIsAFault) {
+    (void)resolve({}, {{"sink", "local:a", "local:a", ""}, {"sink", "local:b", "local:b", ""}});
+    EXPECT_THAT(found.lines(), ElementsAre("--sink is given twice; give it once"));
+}
+
+TEST(Passwords, AreHiddenInUrls) {
+    EXPECT_EQ(without_password("postgresql://u:secret@h/db"), "postgresql://u:***@h/db");
+    EXPECT_EQ(without_password("postgresql://u@h/db"), "postgresql://u@h/db");
+    EXPECT_EQ(without_password("sqlite:a:b@c"), "sqlite:a:b@c");
+}
+
+}  // namespace
+}  // namespace millrace::app
