@@ -54,7 +54,7 @@ private:
 
 template <class Row>
 void list(const lease_table& table, link& way, std::string_view request, completion<std::vector<Row>> done) {
-    const auto page = 1 + way.random().below(1 + table.rows().size());
+    const auto page = 1 + table.rows().size() / (1 + way.random().below(4));
     const auto pause = way.latency();
     auto& world = way.world();
     way.ask_slowly<std::vector<Row>>(
