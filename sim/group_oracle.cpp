@@ -34,6 +34,7 @@ group_oracle::shard_state& group_oracle::state_of(const shard_id& shard) {
     if (state.shard != nullptr && state.handed.size() < state.shard->records.size()) {
         state.handed.resize(state.shard->records.size());
         state.acknowledged.resize(state.shard->records.size());
+        state.acknowledged_at.resize(state.shard->records.size());
     }
     return state;
 }
@@ -290,7 +291,39 @@ void group_oracle::acknowledged(const shard_id& shard, const position& at) {
     auto& state = state_of(shard);
     if (state.shard == nullptr) return;
     const auto index = index_of(*state.shard, at);
-    if (index < state.acknowledged.size()) state.acknowledged[index] = 1;
+    if (index >= state.acknowledged.size() || state.acknowledged[index] != 0) return;
+    state.acknowledged[index] = 1;
+    state.acknowledged_at[index] = world_.now();
+}
+
+std::string group_oracle::lagging(nanoseconds age) const {
+    for (const auto& [id, state] : shards_) {
+        if (state.shard == nullptr || stream_.sick.contains(id)) continue;
+        for (std::size_t i = 0; i < state.handed.size(); ++i) {
+            if (state.shard->records[i].visible + age < world_.now() && state.handed[i] == 0 &&
+                !exempt(state, i))
+                return fmt::format("record {} of {} waits", i, id.value());
+        }
+    }
+    return {};
+}
+
+std::string group_oracle::unwritten(nanoseconds age) const {
+    for (const auto& [id, state] : shards_) {
+        const auto* row = table_.find(id);
+        if (row == nullptr || state.shard == nullptr) continue;
+        const auto& written = std::get<shard_row>(*row).checkpoint;
+        auto i = written ? index_of(*state.shard, written->position) + 1 : 0;
+        world_time since{0};  // when the last of those up to here was acknowledged
+        for (; i < state.acknowledged.size() && (state.acknowledged[i] != 0 || exempt(state, i)); ++i) {
+            since = std::max(since, state.acknowledged_at[i]);
+            if (state.acknowledged[i] != 0 && since + age < world_.now())
+                return fmt::format(
+                    "record {} of {} is acknowledged and not below the checkpoint", i, id.value()
+                );
+        }
+    }
+    return {};
 }
 
 std::string group_oracle::missing() const {

@@ -45,6 +45,13 @@ public:
     [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
     [[nodiscard]] std::uint64_t handed() const noexcept { return handed_; }
 
+    /// A visible record, older than `age`, of a shard that is not sick and was not handled; empty when none.
+    [[nodiscard]] std::string lagging(nanoseconds age) const;
+
+    /// A record that was acknowledged, with all before it, longer than `age` ago and is not yet below the
+    /// checkpoint: a crash would repeat it. Empty when there is none.
+    [[nodiscard]] std::string unwritten(nanoseconds age) const;
+
     /// What is still missing when everything should be done; empty when nothing is.
     [[nodiscard]] std::string missing() const;
 
@@ -53,6 +60,7 @@ private:
         const stored_shard* shard{nullptr};
         std::vector<std::uint8_t> handed;
         std::vector<std::uint8_t> acknowledged;
+        std::vector<world_time> acknowledged_at;
         std::size_t settled{0};  // all below are acknowledged or need not be
         epoch highest;
         epoch granted;        // of the grant that `next` belongs to

@@ -10,7 +10,7 @@ void relay_oracle::changed(outbox_table::change what, const stored_row& row) {
     switch (what) {
         case outbox_table::change::committed:
             trace_.say("outbox", "row {} committed, key {}", id, row.event.key.value_or("-"));
-            state = {lane_of(row), ++commits_, 0, true};
+            state = {lane_of(row), ++commits_, world_.now(), 0, true};
             if (row.event.key) lanes_[state.lane].insert(row.id);
             break;
         case outbox_table::change::deleted:
@@ -77,6 +77,15 @@ void relay_oracle::buries(const bury_request& request, epoch mine) {
         asked_to_bury_.emplace(id, mine);
     if (request.reason.empty() || request.detail.empty())
         verdicts_.broken("a row is buried without a reason or a detail");
+}
+
+std::string relay_oracle::lagging(nanoseconds age) const {
+    for (const auto& [id, state] : rows_) {
+        const auto waits = state.in_table && state.appended == 0 && state.committed_at + age < world_.now();
+        const auto excused = culprits_.contains(id) || sneaky_.contains(id) || lane_has_culprit(state.lane);
+        if (waits && !excused) return fmt::format("row {} waits", id.value());
+    }
+    return {};
 }
 
 std::string relay_oracle::missing() const {

@@ -38,6 +38,10 @@ public:
     [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
     [[nodiscard]] std::size_t committed() const noexcept { return rows_.size(); }
 
+    /// A row, older than `age`, of a lane without a culprit, that was not delivered; empty when there is
+    /// none.
+    [[nodiscard]] std::string lagging(nanoseconds age) const;
+
     /// A row that is neither at the sink nor in the dead letters; empty when there is none.
     [[nodiscard]] std::string missing() const;
 
@@ -45,6 +49,7 @@ private:
     struct row_state {
         lane_key lane;
         std::uint64_t committed{0};  // order of commits
+        world_time committed_at{0};
         std::uint32_t appended{0};
         bool in_table{false};
         bool was_dead{false};

@@ -184,6 +184,12 @@ scenario draw_scenario(std::uint64_t seed) {
         draw_process_faults(d, s);
         draw_misbehaviour(d, s);
     }
+    const auto& p = s.processes;
+    const auto& l = s.store;
+    const auto process_faults = p.crash_every + p.pause_every + p.stall_every + p.stop_every + p.twin_every;
+    const auto store_faults =
+        l.unavailable + l.throttled + l.lost_request + l.lost_reply + l.late + l.doubled;
+    s.quiet = process_faults + p.outage_every == 0ns && store_faults == 0;
     return s;
 }
 

@@ -56,7 +56,9 @@ struct process_faults {
 
 struct scenario {
     std::uint64_t seed{0};
-    bool faulty{true};  ///< Without any fault there must be no duplicate either.
+    bool faulty{true};       ///< Without any fault there must be no duplicate either.
+    bool sick_shard{false};  ///< One shard does not answer while the faults last; all else must go on.
+    bool quiet{false};       ///< No process and no lease store fails: checkpoints must be punctual.
     std::size_t workers{3};
     std::size_t relays{2};
     bool one_machine{false};

@@ -73,7 +73,7 @@ private:
     void reshard();
     void outage();
     void replay();
-    void look_at_memory();
+    void look_at_budgets();
     void calm_down();
 
     [[nodiscard]] std::string unfinished() const;

@@ -31,7 +31,8 @@ void world::plan_faults() {
     every(p.reshard_every, [this] { reshard(); });
     every(p.outage_every, [this] { outage(); });
     every(p.replay_every, [this] { replay(); });
-    every(200ms, [this] { look_at_memory(); });
+    every(200ms, [this] { look_at_budgets(); });
+    if (plan_.sick_shard) orders_->sick.insert(orders_->shards().front()->listed.shard);
     scheduler_.at(plan_.faults_until, [this] { calm_down(); });
 }
 
@@ -142,7 +143,11 @@ void world::replay() {
     outbox_.replay(lane);
 }
 
-void world::look_at_memory() {
+void world::look_at_budgets() {
+    if (plan_.quiet) {
+        const auto what = group_oracle_.unwritten(plan_.group.checkpoint_every + 1s);
+        if (!what.empty()) verdicts_.broken("{}", what);
+    }
     for (const auto& where : seats_) {
         if (!where->process) continue;
         const auto over = where->process->over_budget();
@@ -151,6 +156,12 @@ void world::look_at_memory() {
 }
 
 void world::calm_down() {
+    if (plan_.sick_shard) {
+        constexpr auto patience = 5s;
+        for (const auto& what : {group_oracle_.lagging(patience), relay_oracle_.lagging(patience)})
+            if (!what.empty()) verdicts_.broken("{} although nothing ails it", what);
+        orders_->sick.clear();
+    }
     trace_.say("operator", "the faults are over");
     faults_over_ = mended_ = true;
     for (auto* service : {&store_, &stream_faults_, &outbox_faults_, &sink_faults_})

@@ -267,7 +267,81 @@ TEST_F(Breakage, APageThatLosesRecords) {
     losing_source::kept_.clear();
 }
 
+// One shard that fails spoils the client for all.
+struct contagious_source : source_through {
+    using source_through::source_through;
+    void read(shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done) override {
+        inner_->read(
+            std::move(shard),
+            std::move(cursor),
+            limits,
+            alive_.guard([this, done = std::move(done)](result<read_reply> reply) {
+                if (!reply) why_ = reply.error();
+                done(why_ ? tl::unexpected(*why_) : std::move(reply));
+            })
+        );
+    }
+    std::optional<error> why_;
+};
+
+void one_sick_shard(scenario& s) {
+    s.sick_shard = true;
+    s.topic.shards = 4;
+    s.handler = {};
+    s.processes = {};
+    s.faults_until = s.writers.until + s.writers.open_max + 7s;
+}
+
+TEST_F(Breakage, ASickShardThatStopsTheOthers) {
+    between.source = put<contagious_source, record_source>();
+    aim = one_sick_shard;
+    expect_caught_as({"although nothing ails it"});
+}
+
+// Says that a checkpoint was written, and writes it only when the lease changes.
+struct lazy_checkpoints : store_through {
+    using store_through::store_through;
+    void list_shards(completion<std::vector<shard_row>> done) override {
+        inner_->list_shards(alive_.guard([this, done = std::move(done)](result<std::vector<shard_row>> rows) {
+            if (rows) {
+                for (const auto& row : *rows)
+                    seen_[row.shard] = row;
+            }
+            done(std::move(rows));
+        }));
+    }
+    void write(lease_row row, std::optional<version> expected, completion<void> done) override {
+        auto* shard = std::get_if<shard_row>(&row);
+        if (shard != nullptr && expected && seen_[shard->shard].owner == shard->owner && !shard->finished_at)
+            shard->checkpoint = seen_[shard->shard].checkpoint;
+        if (shard != nullptr) seen_[shard->shard] = *shard;
+        inner_->write(std::move(row), expected, std::move(done));
+    }
+    std::map<shard_id, shard_row> seen_;
+};
+
+TEST_F(Breakage, ACheckpointThatIsNotWrittenInTime) {
+    between.loop_store = put<lazy_checkpoints, lease_store>();
+    expect_caught_as({"not below the checkpoint"});
+}
+
 // ---- relay ----
+
+// A channel that was stopped once never publishes again.
+struct stuck_sink : sink_through {
+    using sink_through::sink_through;
+    void reset_main(completion<void>) override {}
+};
+
+TEST_F(Breakage, ABadRowThatStopsTheOthers) {
+    between.sink = put<stuck_sink, event_sink>();
+    aim = [](scenario& s) {
+        one_sick_shard(s);
+        s.writers.guilty = 5;
+        s.relay.on_poison = poison_policy::park_key;
+    };
+    expect_caught_as({"although nothing ails it"});
+}
 
 struct deletes_at_once : outbox_through {
     using outbox_through::outbox_through;
