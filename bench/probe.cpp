@@ -22,7 +22,7 @@ struct moved_row {
     std::string value;
 };
 
-void bind(sqlite3_stmt* statement, int index, const std::string& bytes) {
+void bind_bytes(sqlite3_stmt* statement, int index, const std::string& bytes) {
     sqlite3_bind_blob(statement, index, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
 }
 
@@ -38,8 +38,8 @@ void append(
         sqlite3_bind_int64(insert, 1, shards[static_cast<std::size_t>(row.id) % shards.size()]);
         sqlite3_bind_int64(insert, 2, row.id);
         sqlite3_bind_int64(insert, 3, 1'767'225'600'000);
-        bind(insert, 4, row.key);
-        bind(insert, 5, row.value);
+        bind_bytes(insert, 4, row.key);
+        bind_bytes(insert, 5, row.value);
         check(db, sqlite3_step(insert));
         sqlite3_reset(insert);
     }

@@ -49,7 +49,7 @@ statement_handle prepare(sqlite3* db, const char* sql) {
     return statement_handle{statement};
 }
 
-void bind(sqlite3_stmt* statement, int index, const std::string& text) {
+void bind_text(sqlite3_stmt* statement, int index, const std::string& text) {
     sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
 }
 
@@ -68,8 +68,14 @@ database_handle open(const std::filesystem::path& path) {
     return handle;
 }
 
-json::array number_header(std::uint64_t number) {
-    return {json::string(support::event_number_header), json::string(std::to_string(number))};
+json::value number_header(std::uint64_t number) {
+    return json::array{json::string(support::event_number_header), json::string(std::to_string(number))};
+}
+
+std::string headers_of(std::uint64_t number) {
+    json::array headers;
+    headers.push_back(number_header(number));
+    return json::serialize(headers);
 }
 
 }  // namespace
@@ -147,17 +153,17 @@ void application::write_orders() {
             const auto customer = fmt::format("customer-{}", id * 7919 % work_.customers);
             const auto cents = static_cast<sqlite3_int64>(100 + id * 37 % 99'900);
             sqlite3_bind_int64(order.get(), 1, static_cast<sqlite3_int64>(id));
-            bind(order.get(), 2, customer);
+            bind_text(order.get(), 2, customer);
             sqlite3_bind_int64(order.get(), 3, cents);
             step(db.get(), order.get());
 
-            bind(event.get(), 1, customer);
-            bind(
+            bind_text(event.get(), 1, customer);
+            bind_text(
                 event.get(),
                 2,
                 fmt::format(R"({{"order":{},"customer":"{}","cents":{}}})", id, customer, cents)
             );
-            bind(event.get(), 3, json::serialize(json::array{number_header(id)}));
+            bind_text(event.get(), 3, headers_of(id));
             step(db.get(), event.get());
         }
         execute(db.get(), "COMMIT");

@@ -19,7 +19,7 @@ using wall_clock = std::chrono::system_clock;
 struct workload {
     std::uint64_t orders{20'000};
     std::uint64_t customers{500};        ///< Keys of the made-up orders.
-    std::chrono::milliseconds pause{0};  ///< After each transaction of made-up orders.
+    std::chrono::milliseconds pause{2};  ///< After each transaction of made-up orders.
     std::vector<std::string> lines;      ///< Events as NDJSON, each with its number in a header.
     std::vector<std::string> topics{"orders"};
 
