@@ -141,6 +141,11 @@ void draw_process_faults(dice& d, scenario& s) {
     p.twin_every = d.at_times(10, 4s, 12s);
     p.outage_every = d.at_times(25, 3s, 10s);
     p.replay_every = d.at_times(50, 2s, 6s);
+    if (!d.chance(20)) return;
+    // A storm: processes hardly ever run for the length of a lease.
+    p.crash_every = 1500ms;
+    p.pause_every = 1s;
+    p.pause_max = 3 * s.session.lease;
 }
 
 void draw_misbehaviour(dice& d, scenario& s) {
