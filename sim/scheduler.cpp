@@ -69,7 +69,11 @@ wall_time sim_host::wall() const {
 }
 
 host::timer sim_host::enqueue(world_time when, std::function<void()> what) {
-    const auto id = next_timer_++;
+    enqueue_as(next_timer_++, when, std::move(what));
+    return next_timer_ - 1;
+}
+
+void sim_host::enqueue_as(timer id, world_time when, std::function<void()> what) {
     auto fire = [state = std::weak_ptr(state_), id, what = std::move(what)]() mutable {
         const auto self = state.lock();
         if (!self || self->crashed || self->timers.erase(id) == 0) return;
@@ -80,7 +84,6 @@ host::timer sim_host::enqueue(world_time when, std::function<void()> what) {
         }
     };
     state_->timers.emplace(id, world_.at(when, std::move(fire)));
-    return id;
 }
 
 host::timer sim_host::call_at(mono_time when, std::function<void()> what) {
@@ -107,7 +110,7 @@ void sim_host::resume() {
     if (!state_->paused || state_->crashed) return;
     state_->paused = false;
     for (auto& [id, what] : std::exchange(state_->held, {}))
-        enqueue(world_.now(), std::move(what));
+        enqueue_as(id, world_.now(), std::move(what));  // it can still be cancelled by its name
 }
 
 void sim_host::crash() {

@@ -87,6 +87,7 @@ private:
     [[nodiscard]] nanoseconds to_local(world_time t) const;
     [[nodiscard]] world_time to_world(nanoseconds local) const;
     timer enqueue(world_time when, std::function<void()> what);
+    void enqueue_as(timer id, world_time when, std::function<void()> what);
 
     scheduler& world_;
     rng& random_;

@@ -42,6 +42,17 @@ TEST_F(Scheduler, APausedHostRunsWhatWasDueWhenItResumes) {
     EXPECT_EQ(trace, "ab");
 }
 
+TEST_F(Scheduler, WhatWasDueDuringAPauseCanStillBeCancelledAfterIt) {
+    sim_host host{world, random};
+    const auto timer = host.call_at(host.now() + 1s, note('a'));
+    host.pause();
+    world.run_until(5s);
+    host.resume();
+    host.cancel(timer);
+    world.run_until(6s);
+    EXPECT_EQ(trace, "");
+}
+
 TEST_F(Scheduler, ACrashedHostNeverRunsAgain) {
     sim_host host{world, random};
     host.call_at(host.now() + 1s, note('a'));
