@@ -27,7 +27,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr auto delivery_limit = std::chrono::seconds{120};  // without any progress
+constexpr auto delivery_limit = std::chrono::seconds{30};  // without any progress
 
 struct arguments {
     std::string millrace;
