@@ -1,6 +1,6 @@
 #include "admin_server.hpp"
 
-#include "nearest.hpp"
+#include "text/nearest.hpp"
 #include "units.hpp"
 
 #include <array>

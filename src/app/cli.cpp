@@ -1,8 +1,8 @@
 #include "cli.hpp"
 
 #include "config.hpp"
-#include "nearest.hpp"
 #include "output.hpp"
+#include "text/nearest.hpp"
 
 #include <algorithm>
 #include <cstdio>

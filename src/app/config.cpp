@@ -1,7 +1,7 @@
 #include "config.hpp"
 
-#include "nearest.hpp"
 #include "option.hpp"
+#include "text/nearest.hpp"
 #include "units.hpp"
 
 #include <algorithm>

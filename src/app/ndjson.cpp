@@ -1,7 +1,7 @@
 #include "ndjson.hpp"
 
-#include "nearest.hpp"
 #include "record/bytes_text.hpp"
+#include "text/nearest.hpp"
 #include "units.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "option.hpp"
 
 #include "commands/commands.hpp"
-#include "nearest.hpp"
+#include "text/nearest.hpp"
 #include "units.hpp"
 
 #include <algorithm>

@@ -18,17 +18,17 @@ namespace millrace {
 namespace {
 
 /// Groups in memory live as long as anybody in this process uses them.
-std::shared_ptr<memory_lease_table> memory_table(const std::string& name) {
+std::shared_ptr<memory_lease_table> memory_table(const std::string& state, const group_key& group) {
     static std::mutex mutex;
-    static std::map<std::string, std::weak_ptr<memory_lease_table>> tables;
+    static std::map<std::pair<std::string, group_key>, std::weak_ptr<memory_lease_table>> tables;
     const std::lock_guard lock(mutex);
-    auto& known = tables[name];
+    auto& known = tables[{state, group}];
     auto table = known.lock();
     if (!table) known = table = std::make_shared<memory_lease_table>();
     return table;
 }
 
-std::unique_ptr<lease_store> sqlite_store(const url& where, const std::string& group, host& home) {
+std::unique_ptr<lease_store> sqlite_store(const url& where, const group_key& group, host& home) {
     const bool own_file = where.role == url_role::state;
     return std::make_unique<sqlite_lease_store>(
         home,
@@ -51,12 +51,10 @@ tl::unexpected<error> unopened(const url& where) {
 
 }  // namespace
 
-result<std::unique_ptr<lease_store>> open_lease_store(
-    const url& where, const std::string& group, host& home
-) {
+result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
     if (where.scheme == "sqlite") return sqlite_store(where, group, home);
     if (where.scheme == "memory") {
-        return std::make_unique<memory_lease_store>(home, memory_table(where.path + '\n' + group));
+        return std::make_unique<memory_lease_store>(home, memory_table(where.path, group));
     }
     return unopened(where);
 }

@@ -5,6 +5,7 @@
 
 #include "consumer_driver.hpp"
 #include "port/event_sink.hpp"
+#include "port/group_key.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 #include "port/outbox_source.hpp"
@@ -23,7 +24,7 @@ inline constexpr const char* outbox_group = "outbox";
 
 /// `where` is a state, or an outbox: then the lease is kept beside the table.
 [[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
-    const url& where, const std::string& group, host& home
+    const url& where, const group_key& group, host& home
 );
 [[nodiscard]] result<std::unique_ptr<outbox_source>> open_outbox(const url& where, host& home);
 [[nodiscard]] result<std::unique_ptr<event_sink>> open_sink(const url& where, host& home);

@@ -127,7 +127,7 @@ result<void> consumer_run::open(const consumer_urls& urls, record_handler& handl
     auto made = member::make(
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
-        [where = urls.state, group = settings_.group](host& home) {
+        [where = urls.state, group = group_key{urls.stream.stream, settings_.group}](host& home) {
             return open_lease_store(where, group, home);
         },
         *source_,

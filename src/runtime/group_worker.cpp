@@ -16,7 +16,9 @@ result<void> group_worker::open(const url& state) {
     auto made = member::make(
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
-        [state, name = settings_.name](host& home) { return open_lease_store(state, name, home); },
+        [state, group = group_key{"", settings_.name}](host& home) {
+            return open_lease_store(state, group, home);
+        },
         lister_,
         *this
     );

@@ -111,7 +111,9 @@ result<void> relay_run::open(const relay_urls& urls) {
     auto made = member::make(
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = sharing},
-        [where = urls.outbox](host& home) { return open_lease_store(where, outbox_group, home); },
+        [where = urls.outbox](host& home) {
+            return open_lease_store(where, {"", outbox_group}, home);
+        },
         lister_,
         *this
     );

@@ -1,10 +1,10 @@
 #include "local_url.hpp"
+#include "text/nearest.hpp"
 
 #include <millrace/url.hpp>
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -70,20 +70,6 @@ std::string_view name_of_role(url_role role) {
     return "";
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        auto diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const auto replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-        }
-    }
-    return row.back();
-}
-
 /// `sqlite:PATH or memory:`: what exists for the role.
 std::string forms_of(url_role role) {
     std::string forms;
@@ -97,17 +83,11 @@ std::string hint_for(std::string_view name, url_role role) {
     if (std::find(elsewhere.begin(), elsewhere.end(), name) != elsewhere.end()) {
         return "which comes with another build of millrace";
     }
-    const scheme* nearest = nullptr;
-    std::size_t least = 3;  // further away it is no slip of the finger
+    std::vector<std::string_view> known;
     for (const auto& s : schemes) {
-        const auto distance = edit_distance(name, s.name);
-        if (s.role == role && distance < least) {
-            nearest = &s;
-            least = distance;
-        }
+        if (s.role == role) known.push_back(s.name);
     }
-    return nearest ? fmt::format("which is not known; did you mean \"{}\"?", nearest->name)
-                   : std::string("which is not known");
+    return fmt::format("which is not known{}", did_you_mean(name, known));
 }
 
 }  // namespace

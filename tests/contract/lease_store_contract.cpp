@@ -33,7 +33,7 @@ public:
         return std::make_unique<sqlite_lease_store>(
             home,
             sqlite_lease_store_options{
-                .path = files_.file("state.db"), .group = "g", .when_missing = "", .busy_timeout = 10s}
+                .path = files_.file("state.db"), .group = {"s", "g"}, .when_missing = "", .busy_timeout = 10s}
         );
     }
 

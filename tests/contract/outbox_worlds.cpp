@@ -55,7 +55,7 @@ public:
         row.shard = shard_id{sqlite_outbox::lease_shard};
         row.epoch = owner;
         row.version = version{1};
-        sure(lease_tables::write(db_, sqlite_outbox::lease_group, row, std::nullopt));
+        sure(lease_tables::write(db_, {"", sqlite_outbox::lease_group}, row, std::nullopt));
     }
     std::size_t replay(const lane_key& lane) override {
         return sure(admin_.retry_dead({.ids = {}, .topic = lane.topic, .key = lane.key}));

@@ -96,7 +96,7 @@ exit_status show_status(const settings& values) {
     if (const auto there = must_exist(state); !there) return complain(there.error());
     const auto source = open_source(stream, loop);
     if (!source) return complain(source.error());
-    const auto store = open_lease_store(state, values.text("group"), loop);
+    const auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);
     if (!store) return complain(store.error());
     const auto data = read_group(loop, **source, **store);
     if (!data) return complain(data.error());
@@ -133,7 +133,7 @@ exit_status reset_group(const settings& values) {
     if (const auto there = must_exist(state); !there) return complain(there.error());
     const auto source = open_source(stream, loop);
     if (!source) return complain(source.error());
-    const auto store = open_lease_store(state, values.text("group"), loop);
+    const auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);
     if (!store) return complain(store.error());
     const auto listing =
         wait_for<stream_listing>(loop, [&](auto done) { (*source)->list_shards(std::move(done)); });

@@ -167,7 +167,8 @@ result<void> read_ahead(database& db, const fetch_request& request, fetch_reply&
 
 /// Whether the lease row of this outbox bears this epoch, within the transaction of `db`.
 result<bool> owned_under(database& db, epoch mine) {
-    auto lease = db.prepare("SELECT epoch FROM millrace_shard WHERE group_name = ? AND shard = ?");
+    auto lease =
+        db.prepare("SELECT epoch FROM millrace_shard WHERE stream = '' AND group_name = ? AND shard = ?");
     if (!lease && lease.error().code == errc::not_found) return false;  // nobody has ever held it
     if (!lease) return tl::unexpected(std::move(lease.error()));
     const auto row = lease->with(sqlite_outbox::lease_group, sqlite_outbox::lease_shard).step();

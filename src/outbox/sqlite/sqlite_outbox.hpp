@@ -32,8 +32,8 @@ struct sqlite_outbox_options {
 
 class sqlite_outbox final : public outbox_source {
 public:
-    /// Under these names the relay's lease is kept in the same file (`sqlite_lease_store_options::group`, and
-    /// the shard).
+    /// Under these names, and no stream, the relay's lease is kept in the same file
+    /// (`sqlite_lease_store_options::group`, and the shard).
     static constexpr const char* lease_group = "outbox";
     static constexpr const char* lease_shard = "outbox";
 

@@ -24,17 +24,20 @@ CREATE TABLE IF NOT EXISTS millrace_meta (
 INSERT OR IGNORE INTO millrace_meta (name, value) VALUES ('lease_schema', 1);
 
 CREATE TABLE IF NOT EXISTS millrace_group (
-    group_name      TEXT PRIMARY KEY,
+    stream          TEXT NOT NULL,
+    group_name      TEXT NOT NULL,
     format          INTEGER NOT NULL,
     version         INTEGER NOT NULL,
     write_id        INTEGER NOT NULL,
     stream_identity TEXT NOT NULL,
     start           TEXT NOT NULL,
     start_at        INTEGER,
-    epoch_floor     INTEGER NOT NULL
+    epoch_floor     INTEGER NOT NULL,
+    PRIMARY KEY (stream, group_name)
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS millrace_worker (
+    stream        TEXT NOT NULL,
     group_name    TEXT NOT NULL,
     incarnation   TEXT NOT NULL,
     worker        TEXT NOT NULL,
@@ -48,10 +51,11 @@ CREATE TABLE IF NOT EXISTS millrace_worker (
     pid           INTEGER NOT NULL,
     start_time    INTEGER NOT NULL,
     updated_at    INTEGER NOT NULL,
-    PRIMARY KEY (group_name, incarnation)
+    PRIMARY KEY (stream, group_name, incarnation)
 ) WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS millrace_shard (
+    stream       TEXT NOT NULL,
     group_name   TEXT NOT NULL,
     shard        TEXT NOT NULL,
     parents      TEXT NOT NULL,
@@ -64,7 +68,7 @@ CREATE TABLE IF NOT EXISTS millrace_shard (
     arrival      INTEGER,
     finished_at  INTEGER,
     updated_at   INTEGER NOT NULL,
-    PRIMARY KEY (group_name, shard)
+    PRIMARY KEY (stream, group_name, shard)
 ) WITHOUT ROWID;
 )";
 
@@ -208,13 +212,15 @@ result<void> one_changed(database& db, result<void> done) {
 
 struct insert_row {
     database& db;
-    const std::string& group;
+    const group_key& group;
 
     result<void> operator()(const group_row& g) const {
         return db.run(
-            "INSERT INTO millrace_group (group_name, format, version, write_id, stream_identity, start, "
-            "start_at, epoch_floor) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            group,
+            "INSERT INTO millrace_group (stream, group_name, format, version, write_id, stream_identity, "
+            "start, "
+            "start_at, epoch_floor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            group.stream,
+            group.name,
             g.format,
             g.version.value(),
             g.write_id.value(),
@@ -226,11 +232,13 @@ struct insert_row {
     }
     result<void> operator()(const worker_row& w) const {
         return db.run(
-            "INSERT INTO millrace_worker (group_name, worker, incarnation, counter, write_id, lease_ns, "
+            "INSERT INTO millrace_worker (stream, group_name, worker, incarnation, counter, write_id, "
+            "lease_ns, "
             "changes, "
             "host, boot_id, pid_namespace, pid, start_time, updated_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            group,
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            group.stream,
+            group.name,
             w.worker.value(),
             w.incarnation.value(),
             w.counter.value(),
@@ -248,11 +256,13 @@ struct insert_row {
     result<void> operator()(const shard_row& s) const {
         const auto at = columns_of(s);
         return db.run(
-            "INSERT INTO millrace_shard (group_name, shard, parents, owner, epoch, version, write_id, "
+            "INSERT INTO millrace_shard (stream, group_name, shard, parents, owner, epoch, version, "
+            "write_id, "
             "sequence, "
             "sub_sequence, arrival, finished_at, updated_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            group,
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            group.stream,
+            group.name,
             s.shard.value(),
             parents_to_json(s.parents),
             s.owner.value(),
@@ -281,14 +291,14 @@ struct insert_row {
 
 struct update_row {
     database& db;
-    const std::string& group;
+    const group_key& group;
     version expected;
 
     result<void> operator()(const group_row& g) const {
         return db.run(
             "UPDATE millrace_group SET format = ?, version = ?, write_id = ?, stream_identity = ?, start = "
             "?, "
-            "start_at = ?, epoch_floor = ? WHERE group_name = ? AND version = ?",
+            "start_at = ?, epoch_floor = ? WHERE stream = ? AND group_name = ? AND version = ?",
             g.format,
             g.version.value(),
             g.write_id.value(),
@@ -296,7 +306,8 @@ struct update_row {
             start_names[static_cast<std::size_t>(g.start)],
             millis(g.start_at),
             g.epoch_floor.value(),
-            group,
+            group.stream,
+            group.name,
             expected.value()
         );
     }
@@ -304,7 +315,7 @@ struct update_row {
         return db.run(
             "UPDATE millrace_worker SET worker = ?, counter = ?, write_id = ?, lease_ns = ?, changes = ?, "
             "host = ?, boot_id = ?, pid_namespace = ?, pid = ?, start_time = ?, updated_at = ? "
-            "WHERE group_name = ? AND incarnation = ? AND counter = ?",
+            "WHERE stream = ? AND group_name = ? AND incarnation = ? AND counter = ?",
             w.worker.value(),
             w.counter.value(),
             w.write_id.value(),
@@ -316,7 +327,8 @@ struct update_row {
             w.process.pid,
             w.process.start_time,
             millis(w.updated_at),
-            group,
+            group.stream,
+            group.name,
             w.incarnation.value(),
             expected.value()
         );
@@ -326,7 +338,7 @@ struct update_row {
         return db.run(
             "UPDATE millrace_shard SET parents = ?, owner = ?, epoch = ?, version = ?, write_id = ?, "
             "sequence = ?, sub_sequence = ?, arrival = ?, finished_at = ?, updated_at = ? "
-            "WHERE group_name = ? AND shard = ? AND version = ?",
+            "WHERE stream = ? AND group_name = ? AND shard = ? AND version = ?",
             parents_to_json(s.parents),
             s.owner.value(),
             s.epoch.value(),
@@ -337,7 +349,8 @@ struct update_row {
             at.arrival,
             millis(s.finished_at),
             millis(s.updated_at),
-            group,
+            group.stream,
+            group.name,
             s.shard.value(),
             expected.value()
         );
@@ -376,44 +389,50 @@ result<void> ensure(database& db) {
     return writing->commit();
 }
 
-result<std::vector<worker_row>> list_workers(database& db, const std::string& group) {
+result<std::vector<worker_row>> list_workers(database& db, const group_key& group) {
     static const auto sql =
-        fmt::format("SELECT {} FROM millrace_worker WHERE group_name = ?", worker_columns);
-    return collect<worker_row>(prepare(db, sql, group), [](const statement& row) { return worker_at(row); });
+        fmt::format("SELECT {} FROM millrace_worker WHERE stream = ? AND group_name = ?", worker_columns);
+    return collect<worker_row>(prepare(db, sql, group.stream, group.name), [](const statement& row) {
+        return worker_at(row);
+    });
 }
 
-result<std::vector<shard_row>> list_shards(database& db, const std::string& group) {
-    static const auto sql = fmt::format("SELECT {} FROM millrace_shard WHERE group_name = ?", shard_columns);
-    return collect<shard_row>(prepare(db, sql, group), [&](const statement& row) {
+result<std::vector<shard_row>> list_shards(database& db, const group_key& group) {
+    static const auto sql =
+        fmt::format("SELECT {} FROM millrace_shard WHERE stream = ? AND group_name = ?", shard_columns);
+    return collect<shard_row>(prepare(db, sql, group.stream, group.name), [&](const statement& row) {
         return shard_at(db, row);
     });
 }
 
-result<std::optional<lease_row>> read(database& db, const std::string& group, const lease_key& key) {
+result<std::optional<lease_row>> read(database& db, const group_key& group, const lease_key& key) {
     static const auto worker_sql = fmt::format(
-        "SELECT {} FROM millrace_worker WHERE group_name = ? AND incarnation = ?", worker_columns
+        "SELECT {} FROM millrace_worker WHERE stream = ? AND group_name = ? AND incarnation = ?",
+        worker_columns
     );
-    static const auto shard_sql =
-        fmt::format("SELECT {} FROM millrace_shard WHERE group_name = ? AND shard = ?", shard_columns);
+    static const auto shard_sql = fmt::format(
+        "SELECT {} FROM millrace_shard WHERE stream = ? AND group_name = ? AND shard = ?", shard_columns
+    );
     static const auto group_sql =
-        fmt::format("SELECT {} FROM millrace_group WHERE group_name = ?", group_columns);
+        fmt::format("SELECT {} FROM millrace_group WHERE stream = ? AND group_name = ?", group_columns);
 
     const auto rows = [&]() -> result<std::vector<lease_row>> {
         if (const auto* worker = std::get_if<incarnation>(&key)) {
             return collect<lease_row>(
-                prepare(db, worker_sql, group, worker->value()),
+                prepare(db, worker_sql, group.stream, group.name, worker->value()),
                 [](const statement& row) { return worker_at(row); }
             );
         }
         if (const auto* shard = std::get_if<shard_id>(&key)) {
             return collect<lease_row>(
-                prepare(db, shard_sql, group, shard->value()),
+                prepare(db, shard_sql, group.stream, group.name, shard->value()),
                 [&](const statement& row) { return shard_at(db, row); }
             );
         }
-        return collect<lease_row>(prepare(db, group_sql, group), [&](const statement& row) {
-            return group_at(db, row);
-        });
+        return collect<lease_row>(
+            prepare(db, group_sql, group.stream, group.name),
+            [&](const statement& row) { return group_at(db, row); }
+        );
     }();
     return rows.map([](const std::vector<lease_row>& found) {
         return found.empty() ? std::nullopt : std::optional(found.front());
@@ -421,32 +440,39 @@ result<std::optional<lease_row>> read(database& db, const std::string& group, co
 }
 
 result<void> write(
-    database& db, const std::string& group, const lease_row& row, std::optional<version> expected
+    database& db, const group_key& group, const lease_row& row, std::optional<version> expected
 ) {
     if (expected) return one_changed(db, std::visit(update_row{db, group, *expected}, row));
     return one_changed(db, std::visit(insert_row{db, group}, row));
 }
 
-result<void> remove(database& db, const std::string& group, const lease_key& key, version expected) {
+result<void> remove(database& db, const group_key& group, const lease_key& key, version expected) {
     const auto done = [&] {
         if (const auto* worker = std::get_if<incarnation>(&key)) {
             return db.run(
-                "DELETE FROM millrace_worker WHERE group_name = ? AND incarnation = ? AND counter = ?",
-                group,
+                "DELETE FROM millrace_worker WHERE stream = ? AND group_name = ? AND incarnation = ? AND "
+                "counter = ?",
+                group.stream,
+                group.name,
                 worker->value(),
                 expected.value()
             );
         }
         if (const auto* shard = std::get_if<shard_id>(&key)) {
             return db.run(
-                "DELETE FROM millrace_shard WHERE group_name = ? AND shard = ? AND version = ?",
-                group,
+                "DELETE FROM millrace_shard WHERE stream = ? AND group_name = ? AND shard = ? AND version = "
+                "?",
+                group.stream,
+                group.name,
                 shard->value(),
                 expected.value()
             );
         }
         return db.run(
-            "DELETE FROM millrace_group WHERE group_name = ? AND version = ?", group, expected.value()
+            "DELETE FROM millrace_group WHERE stream = ? AND group_name = ? AND version = ?",
+            group.stream,
+            group.name,
+            expected.value()
         );
     }();
     return one_changed(db, done);

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "database.hpp"
+#include "port/group_key.hpp"
 #include "port/lease_store.hpp"
 
 #include <millrace/error.hpp>
 
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace millrace::lease_tables {
@@ -17,12 +17,12 @@ namespace millrace::lease_tables {
 /// newer program has made them.
 result<void> ensure(sqlite::database& db);
 
-result<std::vector<worker_row>> list_workers(sqlite::database& db, const std::string& group);
-result<std::vector<shard_row>> list_shards(sqlite::database& db, const std::string& group);
-result<std::optional<lease_row>> read(sqlite::database& db, const std::string& group, const lease_key& key);
+result<std::vector<worker_row>> list_workers(sqlite::database& db, const group_key& group);
+result<std::vector<shard_row>> list_shards(sqlite::database& db, const group_key& group);
+result<std::optional<lease_row>> read(sqlite::database& db, const group_key& group, const lease_key& key);
 result<void> write(
-    sqlite::database& db, const std::string& group, const lease_row& row, std::optional<version> expected
+    sqlite::database& db, const group_key& group, const lease_row& row, std::optional<version> expected
 );
-result<void> remove(sqlite::database& db, const std::string& group, const lease_key& key, version expected);
+result<void> remove(sqlite::database& db, const group_key& group, const lease_key& key, version expected);
 
 }  // namespace millrace::lease_tables

@@ -30,7 +30,7 @@ struct sqlite_lease_store::impl {
     impl(host& home, const sqlite_lease_store_options& options)
         : group(options.group), thread(home, [options] { return open(options); }) {}
 
-    std::string group;
+    group_key group;
     sqlite::db_thread thread;
 };
 

@@ -6,6 +6,7 @@
 /// docs/lease-protocol.md.
 #pragma once
 
+#include "port/group_key.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 
@@ -20,7 +21,7 @@ namespace millrace {
 
 struct sqlite_lease_store_options {
     std::string path;
-    std::string group;         ///< Keeps the rows of groups that share a file apart.
+    group_key group;           ///< Keeps the rows of groups that share a file apart.
     std::string name{};        ///< How messages name the file, such as its URL; the path when empty.
     bool create_file{true};    ///< Otherwise a missing file is `not_found`. Missing tables are always made.
     std::string when_missing;  ///< What a person should do then; "check the path" when empty.

@@ -30,6 +30,7 @@ struct LeaseTables : testing::Test {
         return row;
     }
 
+    const group_key g{"s", "g"};
     test::temporary_directory files;
     std::string path = files.file("state.db");
 };
@@ -38,9 +39,9 @@ TEST_F(LeaseTables, AreMadeOnceAndKeptThereafter) {
     auto first = open();
     auto second = open();
     ASSERT_TRUE(ensure(first));
-    ASSERT_TRUE(write(first, "g", shard("a"), std::nullopt));
+    ASSERT_TRUE(write(first, g, shard("a"), std::nullopt));
     ASSERT_TRUE(ensure(second));
-    EXPECT_EQ(list_shards(second, "g").value().size(), 1u);
+    EXPECT_EQ(list_shards(second, g).value().size(), 1u);
 }
 
 TEST_F(LeaseTables, OfANewerProgramAreRefusedNamingBothVersions) {
@@ -58,15 +59,33 @@ TEST_F(LeaseTables, OfANewerProgramAreRefusedNamingBothVersions) {
     );
 }
 
-TEST_F(LeaseTables, KeepGroupsThatShareAFileApart) {
+TEST_F(LeaseTables, KeepTheRowsOfEachGroupOfEachStreamApart) {
     auto db = open();
     ASSERT_TRUE(ensure(db));
-    ASSERT_TRUE(write(db, "g", shard("a"), std::nullopt));
-    ASSERT_TRUE(write(db, "h", shard("a"), std::nullopt));
-    ASSERT_TRUE(remove(db, "g", shard_id{"a"}, version{1}));
-    EXPECT_TRUE(list_shards(db, "g").value().empty());
-    EXPECT_EQ(list_shards(db, "h").value().size(), 1u);
-    EXPECT_EQ(list_shards(db, "G").value().size(), 0u) << "names differ by case";
+    worker_row session;
+    session.incarnation = incarnation{"i"};
+    session.counter = version{1};
+    group_row start;
+    start.version = version{1};
+    const std::vector<lease_row> rows{start, session, shard("a")};
+    const std::vector<group_key> groups{
+        {"a-b", "c"}, {"a", "b-c"}, {"", "c"}, {"c", ""}, {"A-b", "c"}, {"a-b", "C"}, {"a-b/c", "c"}};
+    for (const auto& group : groups) {
+        for (const auto& row : rows) {
+            EXPECT_EQ(read(db, group, key_of(row)).value(), std::nullopt)
+                << group.stream << " " << group.name;
+            EXPECT_TRUE(write(db, group, row, std::nullopt)) << group.stream << " " << group.name;
+        }
+    }
+    for (const auto& row : rows)
+        ASSERT_TRUE(remove(db, groups[0], key_of(row), version{1}));
+    EXPECT_TRUE(list_shards(db, groups[0]).value().empty());
+    EXPECT_TRUE(list_workers(db, groups[0]).value().empty());
+    for (std::size_t i = 1; i < groups.size(); ++i) {
+        EXPECT_EQ(list_shards(db, groups[i]).value().size(), 1u);
+        EXPECT_EQ(list_workers(db, groups[i]).value().size(), 1u);
+        EXPECT_TRUE(read(db, groups[i], std::monostate{}).value());
+    }
 }
 
 TEST_F(LeaseTables, CanBeReadByAPerson) {
@@ -76,7 +95,7 @@ TEST_F(LeaseTables, CanBeReadByAPerson) {
     row.checkpoint->position.sequence =
         sequence_number::parse("49590338271490256608559692538361571095921575989136588898").value();
     row.parents = {shard_id{"p"}};
-    ASSERT_TRUE(write(db, "g", row, std::nullopt));
+    ASSERT_TRUE(write(db, g, row, std::nullopt));
     auto seen = db.prepare("SELECT sequence, parents FROM millrace_shard");
     ASSERT_TRUE(seen->step().value());
     EXPECT_EQ(seen->text(0), "49590338271490256608559692538361571095921575989136588898");
@@ -86,9 +105,9 @@ TEST_F(LeaseTables, CanBeReadByAPerson) {
 TEST_F(LeaseTables, ReportACheckpointThatIsNoNumber) {
     auto db = open();
     ASSERT_TRUE(ensure(db));
-    ASSERT_TRUE(write(db, "g", shard("a"), std::nullopt));
+    ASSERT_TRUE(write(db, g, shard("a"), std::nullopt));
     ASSERT_TRUE(db.run("UPDATE millrace_shard SET sequence = 'x'"));
-    const auto rows = list_shards(db, "g");
+    const auto rows = list_shards(db, g);
     ASSERT_FALSE(rows);
     EXPECT_EQ(rows.error().code, errc::corrupt);
     EXPECT_THAT(rows.error().detail, HasSubstr("the checkpoint of shard \"a\""));
@@ -97,10 +116,10 @@ TEST_F(LeaseTables, ReportACheckpointThatIsNoNumber) {
 TEST_F(LeaseTables, ReportParentsThatAreNoList) {
     auto db = open();
     ASSERT_TRUE(ensure(db));
-    ASSERT_TRUE(write(db, "g", shard("a"), std::nullopt));
+    ASSERT_TRUE(write(db, g, shard("a"), std::nullopt));
     for (const auto* broken : {"", "{", "{}", "[1]"}) {
         ASSERT_TRUE(db.run("UPDATE millrace_shard SET parents = ?", broken));
-        EXPECT_EQ(read(db, "g", shard_id{"a"}).error().code, errc::corrupt) << broken;
+        EXPECT_EQ(read(db, g, shard_id{"a"}).error().code, errc::corrupt) << broken;
     }
 }
 
@@ -109,7 +128,7 @@ TEST_F(LeaseTables, AreUnavailableAndNeverInDoubtWhileAWriterHoldsTheFile) {
     ASSERT_TRUE(ensure(db));
     auto holder = open();
     const auto held = holder.begin(sqlite::transaction_kind::immediate);
-    const auto refused = write(db, "g", shard("a"), std::nullopt);
+    const auto refused = write(db, g, shard("a"), std::nullopt);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::unavailable);
     EXPECT_EQ(refused.error().retry, retry_advice::after_delay);

@@ -30,11 +30,12 @@ struct SqliteOutbox : testing::Test {
         return std::move(*made);
     }
     void lease(std::uint64_t e) {
-        ASSERT_TRUE(db.execute(
-            "CREATE TABLE IF NOT EXISTS millrace_shard (group_name TEXT, shard TEXT, epoch INTEGER, "
-            "PRIMARY KEY (group_name, shard))"
-        ));
-        ASSERT_TRUE(db.run("INSERT OR REPLACE INTO millrace_shard VALUES ('outbox', 'outbox', ?)", e));
+        ASSERT_TRUE(
+            db.execute("CREATE TABLE IF NOT EXISTS millrace_shard (stream TEXT, group_name TEXT, shard TEXT, "
+                       "epoch INTEGER, "
+                       "PRIMARY KEY (stream, group_name, shard))")
+        );
+        ASSERT_TRUE(db.run("INSERT OR REPLACE INTO millrace_shard VALUES ('', 'outbox', 'outbox', ?)", e));
     }
     fetch_reply fetch(fetch_request request = {}) {
         auto reply = outbox_tables::fetch(db, view, request);

@@ -1,10 +1,10 @@
-#include "nearest.hpp"
+#include "text/nearest.hpp"
 
 #include <array>
 
 #include <gtest/gtest.h>
 
-namespace millrace::app {
+namespace millrace {
 namespace {
 
 constexpr std::array<std::string_view, 4> words{"relay", "consume", "outbox", "stream"};
@@ -29,4 +29,4 @@ TEST(Nearest, ASwapOfNeighboursIsOneEdit) {
 }
 
 }  // namespace
-}  // namespace millrace::app
+}  // namespace millrace
