@@ -63,7 +63,10 @@ void follower::line(const std::string& text) {
     const auto since = [](wall_clock::time_point from, wall_clock::time_point to) {
         return std::max(milliseconds{0}, std::chrono::duration_cast<milliseconds>(to - from));
     };
-    times_.in_outbox.push_back(since(writer_.committed_at(number), arrival));
+    // A delivery can be seen here before the application's thread has noted the time of its commit.
+    const auto noted = writer_.committed_at(number);
+    const auto committed = noted == wall_clock::time_point{} ? arrival : noted;
+    times_.in_outbox.push_back(since(committed, arrival));
     times_.in_stream.push_back(since(arrival, wall_clock::now()));
 }
 
