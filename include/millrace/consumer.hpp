@@ -54,7 +54,8 @@ struct consumer_settings {
     /// Return when for so long all shards held are at the tip and none is free, waiting for its parents, or
     /// held by a worker that is gone. Zero: at the first such moment.
     std::optional<nanoseconds> idle_exit;
-    bool stop_on_signals{false};  ///< SIGTERM and SIGINT stop it as the stop token does.
+    /// SIGTERM and SIGINT stop it as the stop token does; a second one ends the process.
+    bool stop_on_signals{false};
 
     log_sink* log{nullptr};  ///< Null: nothing is logged. Must outlive the consumer.
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -28,6 +29,11 @@ struct relay_status {
     std::uint64_t retried{0};
     std::uint64_t buried{0};  ///< Moved to the dead letters.
     std::uint64_t in_flight{0};
+
+    /// Rows in the outbox, estimated from the span of their ids; a second old at most while leading. Unknown
+    /// before the first look.
+    std::optional<std::uint64_t> backlog;
+
     std::uint64_t duplicates_at_risk{0};  ///< What a crash now would publish again, at most.
     std::uint64_t bytes_in_memory{0};
 };
@@ -40,8 +46,9 @@ struct relay_settings {
     nanoseconds lease{std::chrono::seconds{5}};  ///< A waiting relay takes over from a dead one in this time.
     millrace::worker_id worker;                  ///< Empty: made from host, process and a random number.
 
-    bool once{false};             ///< Return when nothing deliverable is left.
-    bool stop_on_signals{false};  ///< SIGTERM and SIGINT stop it as the stop token does.
+    bool once{false};  ///< Return when nothing deliverable is left.
+    /// SIGTERM and SIGINT stop it as the stop token does; a second one ends the process.
+    bool stop_on_signals{false};
 
     log_sink* log{nullptr};  ///< Null: nothing is logged. Must outlive the relay.
 

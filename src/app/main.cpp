@@ -4,9 +4,25 @@
 #include <cstdio>
 #include <exception>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+namespace {
+
+/// The number of a closed standard stream must not become that of the next file that is opened. What stands
+/// for a closed output cannot be written, so that a write still fails.
+void reserve_standard_streams() {
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(fd, F_GETFD) >= 0) continue;
+        if (::open("/dev/null", O_RDONLY) != fd) return;
+    }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
+    reserve_standard_streams();
     // A closed pipe is an error of write(), not the end of the process.
     std::signal(SIGPIPE, SIG_IGN);
     try {

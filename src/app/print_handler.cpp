@@ -105,6 +105,7 @@ result<handled> print_handler::handle(const std::shared_ptr<const record_batch>&
         if (const auto written = output_.write(buffer, how.stop, how.still_owner); !written) {
             if (written.error().code == errc::unavailable) {
                 std::call_once(reported_, [&] { output_gone_(written.error()); });
+                wait_for_the_end(how.stop);
             }
             return tl::unexpected(written.error());
         }
@@ -114,6 +115,11 @@ result<handled> print_handler::handle(const std::shared_ptr<const record_batch>&
     // A record of many megabytes must not stay in memory for ever.
     if (buffer.capacity() > 4 * write_bytes) buffer = {};
     return handled::all;
+}
+
+void print_handler::wait_for_the_end(const std::stop_token& stop) {
+    std::unique_lock lock(ending_);
+    ended_.wait(lock, stop, [] { return false; });
 }
 
 }  // namespace millrace::app

@@ -1,13 +1,15 @@
 /// Prints records as lines of JSON and acknowledges each one when its line is written.
 ///
 /// Lines of several shards interleave as wholes. The lease is checked before each write. When the output is
-/// gone, nothing more is acknowledged and `output_gone` is called once. A reader that stands still delays a
-/// stop by at most `stall_limit` after it was asked for.
+/// gone, nothing more is acknowledged, `output_gone` is called once, and calls wait until the shard is taken
+/// away: that nobody reads is no fault of a record, and must put none among the dead letters. A reader that
+/// stands still delays a stop by at most `stall_limit` after it was asked for.
 #pragma once
 
 #include <millrace/handler.hpp>
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -54,7 +56,11 @@ private:
     std::string stream_;
     std::string worker_;
     std::function<void(error)> output_gone_;
+    void wait_for_the_end(const std::stop_token& stop);
+
     std::once_flag reported_;
+    std::mutex ending_;
+    std::condition_variable_any ended_;
 };
 
 }  // namespace millrace::app

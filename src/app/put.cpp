@@ -54,7 +54,8 @@ event event_of(const settings& values, std::string_view topic) {
         const std::size_t equals = text.find('=');
         out.headers.push_back({text.substr(0, equals), text.substr(equals + 1)});
     }
-    if (values.given("partition")) out.partition = static_cast<std::int32_t>(values.count("partition"));
+    if (topic.empty() && values.given("partition"))
+        out.partition = static_cast<std::int32_t>(values.count("partition"));
     return out;
 }
 

@@ -59,18 +59,20 @@ result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const gr
     return unopened(where);
 }
 
-result<std::unique_ptr<outbox_source>> open_outbox(const url& where, host& home) {
-    if (where.scheme == "sqlite") {
-        return std::make_unique<sqlite_outbox>(
-            home, sqlite_outbox_options{.path = where.path, .name = where.given}
-        );
-    }
-    return unopened(where);
+result<opened_outbox> open_outbox(const url& where, host& home) {
+    if (where.scheme != "sqlite") return unopened(where);
+    auto made =
+        std::make_unique<sqlite_outbox>(home, sqlite_outbox_options{.path = where.path, .name = where.given});
+    auto* const outbox = made.get();
+    return opened_outbox{
+        std::move(made), [outbox](completion<std::uint64_t> done) { outbox->backlog(std::move(done)); }};
 }
 
-result<std::unique_ptr<event_sink>> open_sink(const url& where, host& home) {
-    if (where.scheme == "local") return std::make_unique<local_sink>(home, where.path);
-    return unopened(where);
+result<opened_sink> open_sink(const url& where, host& home) {
+    if (where.scheme != "local") return unopened(where);
+    auto made = std::make_unique<local_sink>(home, where.path);
+    auto* const sink = made.get();
+    return opened_sink{std::move(made), [sink](completion<void> done) { sink->look(std::move(done)); }};
 }
 
 result<std::unique_ptr<record_source>> open_source(const url& where, host& home) {
@@ -78,16 +80,19 @@ result<std::unique_ptr<record_source>> open_source(const url& where, host& home)
     return unopened(where);
 }
 
-result<std::unique_ptr<dead_letter_sink>> open_dead_letters(
-    const url& where, const std::string& origin, host& home
-) {
+result<opened_dead_letters> open_dead_letters(const url& where, const std::string& origin, host& home) {
     if (where.scheme == "sqlite") {
-        return std::make_unique<outbox_dead_letters>(home, where.path, where.given, origin);
+        auto made = std::make_unique<outbox_dead_letters>(home, where.path, where.given, origin);
+        auto* const outbox = made.get();
+        return opened_dead_letters{
+            std::move(made), [outbox](completion<void> done) { outbox->look(std::move(done)); }};
     }
     if (where.scheme == "local") {
-        return std::make_unique<sink_dead_letters>(
-            std::make_unique<local_sink>(home, where.path), where.stream, origin
-        );
+        auto to = std::make_unique<local_sink>(home, where.path);
+        auto* const sink = to.get();
+        return opened_dead_letters{
+            std::make_unique<sink_dead_letters>(std::move(to), where.stream, origin),
+            [sink, name = where.stream](completion<void> done) { sink->look(std::move(done), name); }};
     }
     return unopened(where);
 }

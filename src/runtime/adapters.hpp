@@ -14,6 +14,8 @@
 #include <millrace/error.hpp>
 #include <millrace/url.hpp>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,12 +28,31 @@ inline constexpr const char* outbox_group = "outbox";
 [[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
     const url& where, const group_key& group, host& home
 );
-[[nodiscard]] result<std::unique_ptr<outbox_source>> open_outbox(const url& where, host& home);
-[[nodiscard]] result<std::unique_ptr<event_sink>> open_sink(const url& where, host& home);
+
+struct opened_outbox {
+    std::unique_ptr<outbox_source> source;
+
+    /// About how many rows are in it; cheap. Valid while the source lives.
+    std::function<void(completion<std::uint64_t>)> backlog;
+};
+[[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home);
+
+struct opened_sink {
+    std::unique_ptr<event_sink> sink;
+
+    /// The first look: whether it is there and usable. Valid while the sink lives.
+    std::function<void(completion<void>)> look;
+};
+[[nodiscard]] result<opened_sink> open_sink(const url& where, host& home);
 [[nodiscard]] result<std::unique_ptr<record_source>> open_source(const url& where, host& home);
 
+struct opened_dead_letters {
+    std::unique_ptr<dead_letter_sink> sink;
+    std::function<void(completion<void>)> look;  ///< As of a sink.
+};
+
 /// `origin` is the stream that the records come from: the topic of what goes to an outbox.
-[[nodiscard]] result<std::unique_ptr<dead_letter_sink>> open_dead_letters(
+[[nodiscard]] result<opened_dead_letters> open_dead_letters(
     const url& where, const std::string& origin, host& home
 );
 

@@ -118,7 +118,8 @@ result<void> consumer_run::open(const consumer_urls& urls, record_handler& handl
     if (urls.dead_letters) {
         auto sink = open_dead_letters(*urls.dead_letters, urls.stream.stream, loop_);
         if (!sink) return tl::unexpected(std::move(sink.error()));
-        dead_letters_ = std::move(*sink);
+        dead_letters_ = std::move(sink->sink);
+        checks_.add(std::move(sink->look));
     }
     driver_ = std::make_unique<consumer_driver>(
         loop_, *source_, handler, pool_, dead_letters_.get(), settings_.reading

@@ -85,6 +85,18 @@ void outbox_dead_letters::put(
     );
 }
 
+void outbox_dead_letters::look(completion<void> done) {
+    thread_.run<void>(
+        [](sqlite::database& db) -> result<void> {
+            if (const auto writer = outbox_writer::open(db.handle()); !writer) {
+                return tl::unexpected(writer.error());
+            }
+            return {};
+        },
+        std::move(done)
+    );
+}
+
 void sink_dead_letters::put(
     std::shared_ptr<const record_batch> batch, std::size_t index, error why, completion<void> done
 ) {

@@ -34,6 +34,9 @@ public:
     void put(std::shared_ptr<const record_batch> batch, std::size_t index, error why, completion<void> done)
         override;
 
+    /// Whether the outbox is there and usable.
+    void look(completion<void> done);
+
 private:
     std::string origin_;
     sqlite::db_thread thread_;

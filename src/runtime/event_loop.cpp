@@ -90,7 +90,7 @@ struct event_loop::impl {
     void wait_for_signal() {
         signals.async_wait([this](boost::system::error_code ec, int signal) {
             if (ec) return;
-            wait_for_signal();
+            signals.clear();
             signal_callback(signal);
         });
     }

@@ -40,8 +40,8 @@ public:
     /// Makes `run` return after the present callback, also when it is only called later. Thread-safe.
     void stop();
 
-    /// Calls `what` on the loop for each SIGTERM and SIGINT, in place of the default of ending the process,
-    /// for the life of the loop.
+    /// Calls `what` on the loop for the first SIGTERM or SIGINT, in place of the default of ending the
+    /// process. A second one has its default again, so that nobody has to wait for what does not end.
     void on_signals(std::function<void(int signal)> what);
 
 private:

@@ -9,6 +9,7 @@
 #include <millrace/url.hpp>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@ namespace millrace {
 
 namespace {
 
+constexpr nanoseconds backlog_look_every = std::chrono::seconds{1};
 constexpr nanoseconds once_look_every = std::chrono::milliseconds{5};
 
 /// What `status` shows to other threads.
@@ -76,6 +78,7 @@ private:
     void set_leading(bool leading);
     void look_for_the_end();
     void publish_status();
+    void look_at_backlog();
     [[nodiscard]] bool may_act() const { return leading_ && member_->group().may_act(shard_, epoch_); }
 
     const relay_settings& settings_;
@@ -84,6 +87,7 @@ private:
     static_lister lister_;
     start_checks checks_;
     std::unique_ptr<outbox_source> source_;
+    std::function<void(completion<std::uint64_t>)> count_backlog_;
     std::unique_ptr<event_sink> sink_;
     std::unique_ptr<relay_driver> driver_;
     std::unique_ptr<member> member_;
@@ -92,15 +96,24 @@ private:
     bool leading_{false};
     epoch epoch_;
     std::optional<result<void>> outcome_;
+    std::optional<std::uint64_t> backlog_;
+    mono_time backlog_due_{};
+    bool counting_{false};
+    lifetime alive_;
 };
 
 result<void> relay_run::open(const relay_urls& urls) {
     auto source = open_outbox(urls.outbox, loop_);
     if (!source) return tl::unexpected(std::move(source.error()));
-    source_ = std::move(*source);
+    source_ = std::move(source->source);
+    count_backlog_ = std::move(source->backlog);
     auto sink = open_sink(urls.sink, loop_);
     if (!sink) return tl::unexpected(std::move(sink.error()));
-    sink_ = std::move(*sink);
+    sink_ = std::move(sink->sink);
+    checks_.add([this](completion<void> done) {
+        source_->parked_lanes(outcome_only<std::vector<lane_key>>(std::move(done)));
+    });
+    checks_.add(std::move(sink->look));
     driver_ = std::make_unique<relay_driver>(loop_, *source_, *sink_, settings_.tuning, [this] {
         return may_act();
     });
@@ -128,9 +141,6 @@ result<relay_status> relay_run::go(const std::stop_token& stop) {
         ignore_broken_pipes();
         loop_.on_signals([this](int) { end({}); });
     }
-    checks_.add([this](completion<void> done) {
-        source_->parked_lanes(outcome_only<std::vector<lane_key>>(std::move(done)));
-    });
     checks_.run(loop_, [this](const result<void>& checked) { begin(checked); });
     loop_.run();
     publish_status();
@@ -143,7 +153,10 @@ void relay_run::begin(const result<void>& checked) {
     auto started = checked;
     if (started) started = member_->start();
     if (!started) return end(started);
-    member_->on_beat([this] { publish_status(); });
+    member_->on_beat([this] {
+        look_at_backlog();
+        publish_status();
+    });
     if (settings_.once) look_for_the_end();
 }
 
@@ -196,6 +209,17 @@ void relay_run::end(const result<void>& outcome) {
     });
 }
 
+void relay_run::look_at_backlog() {
+    const auto now = loop_.now();
+    if (!leading_ || counting_ || now < backlog_due_) return;
+    counting_ = true;
+    backlog_due_ = now + backlog_look_every;
+    count_backlog_(alive_.guard([this](const result<std::uint64_t>& rows) {
+        counting_ = false;
+        if (rows) backlog_ = *rows;  // the next look comes soon, and faults of the table show elsewhere
+    }));
+}
+
 void relay_run::publish_status() {
     const auto counters = driver_->counters();
     relay_status now;
@@ -207,6 +231,7 @@ void relay_run::publish_status() {
     now.retried = counters.retried;
     now.buried = counters.buried;
     now.in_flight = counters.in_flight;
+    now.backlog = backlog_;
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
     status_.set(now);

@@ -90,17 +90,30 @@ TEST(EventLoop, SetsAndCancelsAHundredThousandTimersWithoutLeavingAny) {
     EXPECT_EQ(called, 100U);
 }
 
-TEST(EventLoop, HandsSignalsToTheCallbackInPlaceOfEnding) {
-    event_loop loop;
-    std::vector<int> seen;
-    loop.on_signals([&](int signal) {
-        seen.push_back(signal);
-        if (seen.size() == 2) return loop.stop();
-        ::kill(::getpid(), SIGINT);
-    });
-    ::kill(::getpid(), SIGTERM);
-    loop.run();
-    EXPECT_EQ(seen, (std::vector<int>{SIGTERM, SIGINT}));
+TEST(EventLoop, HandsTheFirstSignalToTheCallbackInPlaceOfEnding) {
+    for (const int first : {SIGTERM, SIGINT}) {
+        event_loop loop;
+        std::vector<int> seen;
+        loop.on_signals([&](int signal) {
+            seen.push_back(signal);
+            loop.stop();
+        });
+        ::kill(::getpid(), first);
+        loop.run();
+        EXPECT_EQ(seen, std::vector<int>{first});
+    }
+}
+
+TEST(EventLoopDeathTest, LetsASecondSignalEndTheProcess) {
+    for (const int second : {SIGTERM, SIGINT}) {
+        const auto twice = [&] {
+            event_loop loop;
+            loop.on_signals([&](int) { ::kill(::getpid(), second); });
+            ::kill(::getpid(), SIGTERM);
+            loop.run();
+        };
+        EXPECT_EXIT(twice(), testing::KilledBySignal(second), "");
+    }
 }
 
 TEST(EventLoop, GoesOnWithWhatIsPendingWhenRunAgain) {

@@ -102,6 +102,21 @@ TEST_F(CliFiles, BothMissingFilesOfARelayAreReported) {
     EXPECT_THAT(done.errors, AllOf(HasSubstr(outbox()), HasSubstr(sink())));
 }
 
+TEST_F(CliFiles, AMissingStreamAndMissingDeadLettersAreReported) {
+    for (const std::string& dead : {"sqlite:" + path("dead.db"), "local:" + path("dead.db") + "/letters"}) {
+        const auto done = millrace(consume({"--on-failure", "dead-letter=" + dead}));
+        EXPECT_EQ(done.status, 1);
+        EXPECT_THAT(done.errors, AllOf(HasSubstr(sink()), HasSubstr(path("dead.db"))));
+    }
+}
+
+TEST_F(CliFiles, DeadLettersWithoutAStreamAreReported) {
+    make_stream();
+    const auto done = millrace(consume({"--on-failure", "dead-letter=" + stream("letters")}));
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr("letters"));
+}
+
 TEST_F(CliFiles, AMissingStateIsNotMadeByLookingAtIt) {
     make_stream();
     const auto done = millrace({"group", "status", "--stream", stream(), "--group", "g", "--state", state()});

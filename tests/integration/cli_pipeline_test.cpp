@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace millrace::cli {
 namespace {
@@ -96,6 +99,52 @@ TEST_F(CliPipeline, ASignalStopsCleanlyAndAtOnce) {
         EXPECT_EQ(consumer_end->status, 0) << support::read_file(path("consumer.err"));
         EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s);
     }
+}
+
+TEST_F(CliPipeline, AClosedOutputPutsNothingAmongTheDeadLetters) {
+    ok({"stream", "put", "--stream", stream(), "--key", "1", "--value", "v"});
+    ok({"stream", "create", "--stream", stream("dead"), "--shards", "1"});
+    for (const std::string to : {"local:streams.db/dead", "sqlite:shop.db"}) {
+        // One record a call, given up at its first failure: the worst case.
+        const auto done = shell(
+            "exec 2>err; $M consume --stream local:streams.db/orders --group g --state sqlite:state.db "
+            "--print "
+            "--log-level off --batch-records 1 --dead-letter-after 1 --on-failure dead-letter=" +
+            to + " >&-"
+        );
+        EXPECT_EQ(done.status, 1);
+        EXPECT_THAT(support::read_file(path("err")), HasSubstr("standard output cannot be written"));
+    }
+    EXPECT_THAT(ok({"stream", "describe", "--stream", stream("dead"), "--json"}), HasSubstr("\"records\":0"));
+    EXPECT_THAT(ok({"outbox", "stats", "--outbox", outbox(), "--json"}), HasSubstr("\"backlog\":0"));
+    EXPECT_EQ(lines(ok(consume())), 1U);
+}
+
+TEST_F(CliPipeline, ASecondSignalEndsAtOnce) {
+    std::string input;
+    for (int i = 0; i < 2000; ++i)
+        input += "{\"key\":\"1\",\"value\":\"" + std::string(200, 'x') + "\"}\n";
+    ok({"stream", "put", "--stream", stream()}, input);
+    // Nobody reads the pipe, so the handler cannot return before its patience ends.
+    ASSERT_EQ(shell("mkfifo pipe").status, 0);
+    const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+    ASSERT_GE(reader, 0);
+    words command = consume({"--print", "--drain-limit", "60s"});
+    command.insert(command.begin(), MILLRACE_PROGRAM);
+    support::process consumer(
+        command, {.input = {}, .output = path("pipe"), .errors = path("err"), .environment = {}}
+    );
+    int full = 0;
+    ASSERT_TRUE(support::eventually(10s, [&] {
+        return ::ioctl(reader, FIONREAD, &full) == 0 && full >= 60'000;
+    }));
+    consumer.signal(SIGTERM);
+    EXPECT_FALSE(consumer.wait(300ms)) << support::read_file(path("err"));
+    consumer.signal(SIGTERM);
+    const auto end = consumer.wait(2s);
+    ::close(reader);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->status, 128 + SIGTERM);
 }
 
 TEST_F(CliPipeline, ADoubledWorkerIdNamesBoth) {

@@ -74,6 +74,15 @@ TEST_F(CliPut, FlagsThatContradictAreUsageFaults) {
     EXPECT_THAT(done.errors, HasSubstr("--header: expected NAME=VALUE"));
 }
 
+TEST_F(CliPut, AStreamTakesOneEventFromFlags) {
+    make_stream();
+    EXPECT_EQ(
+        ok({"stream", "put", "--stream", stream(), "--key", "1", "--value", "v", "--header", "a=b"}),
+        "wrote 1 event\n"
+    );
+    EXPECT_THAT(ok(consume()), AllOf(HasSubstr(R"("key":"1","data":"v","headers":[["a","b"]])")));
+}
+
 TEST_F(CliPut, AStreamTakesTheSameLines) {
     make_stream("2");
     const std::string input =

@@ -331,6 +331,12 @@ result<std::vector<lane_key>> parked_lanes(database& db) {
     }
 }
 
+result<std::uint64_t> backlog(database& db) {
+    // Each half alone is a step in the index; min and max together would read the whole table.
+    return db.integer("SELECT IFNULL((SELECT max(id) FROM outbox) - (SELECT min(id) FROM outbox) + 1, 0)")
+        .map([](std::int64_t span) { return static_cast<std::uint64_t>(span); });
+}
+
 }  // namespace outbox_tables
 
 }  // namespace millrace

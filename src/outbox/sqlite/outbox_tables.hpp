@@ -50,6 +50,9 @@ result<std::uint64_t> remove(
 result<void> bury(sqlite::database& db, outbox_view& view, const bury_request& request, epoch mine);
 result<std::vector<lane_key>> parked_lanes(sqlite::database& db);
 
+/// As `sqlite_outbox::backlog`.
+result<std::uint64_t> backlog(sqlite::database& db);
+
 }  // namespace outbox_tables
 
 }  // namespace millrace

@@ -77,6 +77,12 @@ void sqlite_outbox::parked_lanes(completion<std::vector<lane_key>> done) {
     );
 }
 
+void sqlite_outbox::backlog(completion<std::uint64_t> done) {
+    impl_->thread.run<std::uint64_t>(
+        [](sqlite::database& db) { return outbox_tables::backlog(db); }, std::move(done)
+    );
+}
+
 void sqlite_outbox::watch(std::function<void()> changed) {
     impl_->thread.watch(std::move(changed));
 }

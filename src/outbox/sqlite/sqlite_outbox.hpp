@@ -45,6 +45,9 @@ public:
     void bury(bury_request request, epoch mine, completion<void> done) override;
     void parked_lanes(completion<std::vector<lane_key>> done) override;
 
+    /// About how many rows there are, by the span of their ids: two steps in an index, whatever the size.
+    void backlog(completion<std::uint64_t> done);
+
     /// Begins with the first fetch.
     void watch(std::function<void()> changed) override;
 

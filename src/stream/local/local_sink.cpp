@@ -1,6 +1,7 @@
 #include "local_sink.hpp"
 
 #include "db_thread.hpp"
+#include "local_catalog.hpp"
 #include "local_schema.hpp"
 
 #include <algorithm>
@@ -165,6 +166,18 @@ void local_sink::reset_main(completion<void> done) {
             const bool cancelled = !ran && ran.error().code == errc::cancelled;
             done(cancelled ? std::move(ran) : result<void>{});
         }
+    );
+}
+
+void local_sink::look(completion<void> done, std::string stream) {
+    impl_->thread.run<void>(
+        [name = std::move(stream)](sqlite::database& db) -> result<void> {
+            if (name.empty()) return {};
+            const auto found = local::find_stream(db, name);
+            if (!found) return tl::unexpected(found.error());
+            return {};
+        },
+        std::move(done)
     );
 }
 

@@ -49,6 +49,9 @@ public:
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override;
     [[nodiscard]] capacity limits() const override;
 
+    /// Whether the file is there and usable, and, unless `stream` is empty, has that stream.
+    void look(completion<void> done, std::string stream = {});
+
 private:
     struct impl;
     std::unique_ptr<impl> impl_;
