@@ -36,6 +36,9 @@ struct consumer_status {
     std::uint64_t records_at_risk{0};  ///< Acknowledged and not yet in a checkpoint: repeated after a crash.
     std::uint64_t bytes_in_memory{0};
     bool idle{false};  ///< At the tip of every shard held.
+
+    /// How far what was read last lies behind the newest record of its shard; the largest of all shards held.
+    milliseconds behind{0};
 };
 
 struct consumer_settings {

@@ -50,15 +50,18 @@ double rate_meter::sample(std::uint64_t done, clock::time_point now) {
     return rate_;
 }
 
-std::string progress_text(
-    std::uint64_t done, std::string_view word, double rate, std::optional<std::uint64_t> backlog
-) {
+std::string progress_text(const progress& now, double rate) {
     std::string out =
-        fmt::format("{} {}  {}/s", grouped(done), word, grouped(static_cast<std::uint64_t>(rate)));
-    if (!backlog) return out;
-    out += fmt::format("  backlog {}", grouped(*backlog));
-    if (rate >= 1 && *backlog > 0) {
-        const std::chrono::duration<double> left{static_cast<double>(*backlog) / rate};
+        fmt::format("{} {}  {}/s", grouped(now.done), now.what, grouped(static_cast<std::uint64_t>(rate)));
+    if (now.shards) out += fmt::format("  {} shard{}", *now.shards, *now.shards == 1 ? "" : "s");
+    if (now.behind) {
+        out +=
+            now.behind->count() > 0 ? fmt::format("  {} behind", format_span(*now.behind)) : "  at the tip";
+    }
+    if (!now.backlog) return out;
+    out += fmt::format("  backlog {}", grouped(*now.backlog));
+    if (rate >= 1 && *now.backlog > 0) {
+        const std::chrono::duration<double> left{static_cast<double>(*now.backlog) / rate};
         out += fmt::format("  {} left", format_span(std::chrono::duration_cast<nanoseconds>(left)));
     }
     return out;
@@ -70,14 +73,14 @@ live_line::~live_line() {
     clear();
 }
 
-void live_line::show(std::uint64_t done, std::string_view word, std::optional<std::uint64_t> backlog) {
+void live_line::show(const progress& work) {
     if (!enabled_) return;
     const auto now = rate_meter::clock::now();
-    const double rate = meter_.sample(done, now);
+    const double rate = meter_.sample(work.done, now);
     const std::lock_guard lock(terminal);
     if (drawn && now - drawn_ < std::chrono::milliseconds{240}) return;
     drawn_ = now;
-    fmt::print(stderr, "\r{}\x1b[K", progress_text(done, word, rate, backlog));
+    fmt::print(stderr, "\r{}\x1b[K", progress_text(work, rate));
     std::fflush(stderr);
     drawn = true;
 }

@@ -2,7 +2,10 @@
 /// standard error is no terminal.
 #pragma once
 
+#include <millrace/time.hpp>
+
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,10 +28,18 @@ private:
     bool known_{false};
 };
 
-/// `12,345 delivered  4,100/s  backlog 20,000  4.9s left`. Pure.
-[[nodiscard]] std::string progress_text(
-    std::uint64_t done, std::string_view word, double rate, std::optional<std::uint64_t> backlog
-);
+/// How far long work is; what is not known is left out.
+struct progress {
+    std::uint64_t done{0};
+    std::string_view what;                   ///< `delivered`
+    std::optional<std::size_t> shards{};     ///< At work on.
+    std::optional<std::uint64_t> backlog{};  ///< Still to be done.
+    std::optional<milliseconds> behind{};    ///< Age against the newest; zero at the tip.
+};
+
+/// `12,345 delivered  4,100/s  backlog 20,000  4.9s left`, `12,345 records  4,100/s  3 shards  12s behind`.
+/// Pure.
+[[nodiscard]] std::string progress_text(const progress& now, double rate);
 
 class live_line {
 public:
@@ -38,7 +49,7 @@ public:
     live_line& operator=(const live_line&) = delete;
 
     /// Draws at most four times a second. Thread-safe against log lines.
-    void show(std::uint64_t done, std::string_view word, std::optional<std::uint64_t> backlog = std::nullopt);
+    void show(const progress& work);
     void clear();
 
     /// Whether standard error is a terminal, so that there is a line at all.

@@ -38,11 +38,14 @@ std::string misfit_of_choice(const option_spec& option, std::string_view value) 
     std::vector<std::string_view> words;
     for (const std::string_view choice : choices)
         words.push_back(choice.substr(0, choice.find('=')));
+    const auto near = std::find(words.begin(), words.end(), nearest(value.substr(0, value.find('=')), words));
     return fmt::format(
         "{} is not one of {}{}",
         in_quotes(value),
         fmt::join(choices, ", "),
-        did_you_mean(value.substr(0, value.find('=')), words)
+        near == words.end()
+            ? ""
+            : fmt::format("; did you mean \"{}\"?", choices[static_cast<std::size_t>(near - words.begin())])
     );
 }
 

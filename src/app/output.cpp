@@ -1,6 +1,7 @@
 #include "output.hpp"
 
 #include "assert.hpp"
+#include "live_line.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -33,6 +34,7 @@ bool is_placed(std::string_view text) {
 }
 
 void complain_line(std::string_view text) {
+    live_line::clear_for_log();
     fmt::print(stderr, "{}{}\n", is_placed(text) ? "" : "millrace: ", text);
 }
 

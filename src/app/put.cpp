@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace millrace::app {
@@ -138,8 +140,18 @@ private:
         written_ += batch_.size();
         batch_.clear();
         bytes_ = 0;
-        line_.show(written_, "written");
+        line_.show({.done = written_, .what = "written", .backlog = backlog()});
         return {};
+    }
+
+    /// How many events are still to come, where the input is a file, judged by the bytes of those before.
+    [[nodiscard]] std::optional<std::uint64_t> backlog() const {
+        struct stat input {};
+        if (!line_.enabled() || ::fstat(STDIN_FILENO, &input) != 0 || !S_ISREG(input.st_mode)) return {};
+        const off_t read = ::lseek(STDIN_FILENO, 0, SEEK_CUR);
+        if (read <= 0 || read > input.st_size) return {};
+        const double share = static_cast<double>(input.st_size - read) / static_cast<double>(read);
+        return static_cast<std::uint64_t>(static_cast<double>(written_) * share);
     }
 
     std::string topic_;

@@ -17,7 +17,7 @@ metric total(std::string name, std::string help, std::uint64_t value) {
 }
 
 std::vector<metric> metrics_of(const relay_status& s) {
-    return {
+    std::vector<metric> all{
         gauge("leading", "1 while this relay holds the lease of the outbox", s.leading ? 1.0 : 0.0),
         gauge("epoch", "Epoch of the present or latest lease", s.epoch.value()),
         total("published_total", "Rows handed to the sink", s.published),
@@ -31,6 +31,11 @@ std::vector<metric> metrics_of(const relay_status& s) {
         ),
         gauge("memory_bytes", "Bytes of rows in memory", s.bytes_in_memory),
     };
+    if (s.backlog) {
+        all.push_back(gauge("backlog", "Rows in the outbox, estimated from the span of their ids", *s.backlog)
+        );
+    }
+    return all;
 }
 
 std::vector<metric> metrics_of(const consumer_status& s) {
@@ -51,6 +56,11 @@ std::vector<metric> metrics_of(const consumer_status& s) {
         total("shards_stopped_total", "Shards stopped by the failure policy", s.shards_stopped),
         gauge("records_at_risk", "Records acknowledged and not yet in a checkpoint", s.records_at_risk),
         gauge("memory_bytes", "Bytes of records in memory", s.bytes_in_memory),
+        gauge(
+            "behind_seconds",
+            "Age of what was read last against the newest record of its shard; the largest of all shards",
+            std::chrono::duration<double>(s.behind).count()
+        ),
         gauge("idle", "1 at the tip of every shard held", s.idle ? 1.0 : 0.0),
     };
 }

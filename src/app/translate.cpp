@@ -135,4 +135,8 @@ void check_url(const settings& values, std::string_view option, url_role role, f
     }
 }
 
+void check_worker(const settings& values, faults& found) {
+    if (values.given("worker") && values.text("worker").empty()) found.add("--worker: the value is empty");
+}
+
 }  // namespace millrace::app

@@ -32,4 +32,7 @@ namespace millrace::app {
 /// Adds what is wrong with the address that an option gives, if it is given.
 void check_url(const settings& values, std::string_view option, url_role role, faults& found);
 
+/// Adds a fault when `--worker` is given and empty: left out, it is made up.
+void check_worker(const settings& values, faults& found);
+
 }  // namespace millrace::app

@@ -185,6 +185,8 @@ bool consumer_driver::idle() const {
 consumer_counters consumer_driver::counters() const {
     auto counters = impl_->counters;
     counters.bytes_in_memory = impl_->memory->in_use();
+    for (const auto& held : impl_->shards)
+        counters.behind = std::max(counters.behind, held.second->behind());
     return counters;
 }
 

@@ -46,6 +46,9 @@ struct consumer_counters {
     std::uint64_t gaps_reported{0};
     std::uint64_t shards_stopped{0};   ///< By the failure policy.
     std::uint64_t bytes_in_memory{0};  ///< Now.
+
+    /// How far the latest read lies behind the newest record of its shard; the largest of all shards, now.
+    milliseconds behind{0};
 };
 
 class shard_leases;

@@ -105,6 +105,7 @@ struct shard_driver::impl {
     lifetime alive;
 
     std::optional<read_cursor> to_read;  // a read that waits for room
+    milliseconds behind{0};              // of the latest read
     bool calling{false};
     bool held_back{false};
     bool draining{false};
@@ -177,6 +178,7 @@ void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room,
         return proceed();
     }
     const auto records = how->records->records();
+    behind = how->behind;
     shard_reader::records got{std::move(how->next), std::nullopt, how->behind, sent};
     if (!records.empty()) {
         got.last = records.back().position;
@@ -460,6 +462,10 @@ bool shard_driver::ended() const {
 
 bool shard_driver::over() const {
     return impl_->ended && !impl_->calling;
+}
+
+milliseconds shard_driver::behind() const {
+    return impl_->ended ? milliseconds{0} : impl_->behind;
 }
 
 bool shard_driver::idle() const {

@@ -82,6 +82,9 @@ public:
     /// Ended, and no call is under way.
     [[nodiscard]] bool over() const;
 
+    /// How far the latest read lies behind the newest record; zero at the tip and before the first read.
+    [[nodiscard]] milliseconds behind() const;
+
     /// At the tip (or stopped by policy), with nothing read that is not acknowledged.
     [[nodiscard]] bool idle() const;
 

@@ -224,6 +224,7 @@ consumer_status consumer_run::look() const {
     now.records_at_risk = member_->group().records_at_risk();
     now.bytes_in_memory = counters.bytes_in_memory;
     now.idle = driver_->idle();
+    now.behind = counters.behind;
     return now;
 }
 

@@ -165,6 +165,23 @@ TEST_F(CliPipeline, ADoubledWorkerIdNamesBoth) {
     EXPECT_TRUE(first.running());
 }
 
+TEST_F(CliPipeline, CountsArePrintedAtTheEnd) {
+    for (const std::string key : {"1", "2", "3"})
+        put(key, "v");
+    EXPECT_THAT(ok(relay_once()), testing::ContainsRegex("^delivered 3 events in [0-9.]+s, [0-9]+/s\n$"));
+    EXPECT_EQ(ok(relay_once()), "delivered 0 events\n");
+    EXPECT_THAT(
+        ok(consume({"--idle-exit", "0.2"})), testing::ContainsRegex("^3 records in [0-9.]+s, [0-9]+/s\n$")
+    );
+    EXPECT_THAT(
+        ok(consume({"--idle-exit", "0.2", "--json"})),
+        testing::StartsWith(R"({"records":0,"bytes":0,"gaps":0,"seconds":0.000,"per_second":0.0})")
+    );
+    words json = relay_once();
+    json.emplace_back("--json");
+    EXPECT_THAT(ok(json), testing::StartsWith(R"({"delivered":0,"parked":0,"retried":0,"seconds":0.000,)"));
+}
+
 TEST_F(CliPipeline, GroupStatusShowsOwnersAndCheckpoints) {
     put("1", "v");
     ok(relay_once());

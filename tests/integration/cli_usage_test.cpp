@@ -64,6 +64,23 @@ TEST_F(CliUsage, AStartThatIsNoStartIsAUsageFault) {
     );
 }
 
+TEST_F(CliUsage, ValuesThatCannotWorkAreUsageFaults) {
+    const std::vector<std::pair<words, std::string>> cases{
+        {{"--worker", ""}, "--worker: the value is empty"},
+        {{"--threads", "257"}, "--threads: \"257\" is too large; give at most 256"},
+        {{"--on-failure", "dead-letter"}, "did you mean \"dead-letter=URL\"?"},
+        {{"--on-failure", "dead-leter=sqlite:x"}, "did you mean \"dead-letter=URL\"?"},
+        {{"--on-failure", "dead-letter=foo:x"}, "foo:x"},
+        {{"--retry-min", "2s", "--retry-max", "1s"}, "retry_max"},
+        {{"--idle-exit", "-1"}, "--idle-exit: \"-1\" is negative"},
+        {{"--print", "--json"}, "--print and --json exclude each other"}};
+    for (const auto& [more, part] : cases) {
+        const auto done = millrace(consume(more));
+        EXPECT_EQ(done.status, 2) << part;
+        EXPECT_THAT(done.errors, HasSubstr(part));
+    }
+}
+
 TEST_F(CliUsage, TheProgramStartsQuickly) {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 10; ++i)

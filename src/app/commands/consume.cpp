@@ -7,6 +7,7 @@
 #include "process_identity.hpp"
 #include "service.hpp"
 #include "settings.hpp"
+#include "summary.hpp"
 #include "translate.hpp"
 #include "units.hpp"
 
@@ -42,6 +43,11 @@ std::vector<option_spec> consume_flags() {
          .kind = kind::flag,
          .fallback = "false",
          .meaning = "Print each record as a line of JSON; without it, records are only counted"},
+        {.name = "json",
+         .kind = kind::flag,
+         .fallback = "false",
+         .meaning = "Print the counts at the end as JSON; what --print prints is JSON anyway",
+         .in_file = false},
         {.name = "all-shards",
          .kind = kind::flag,
          .fallback = "false",
@@ -72,7 +78,7 @@ std::vector<option_spec> consume_flags() {
          .placeholder = "N",
          .fallback = "0",
          .meaning = "Threads that handle records; 0 is four, or as many as there are cores",
-         .most = "1024"},
+         .most = "256"},
     };
 }
 
@@ -127,7 +133,9 @@ void add_sharing_options(std::vector<option_spec>& options) {
 void check_consume(const settings& values, faults& found) {
     check_url(values, "stream", url_role::stream, found);
     check_url(values, "state", url_role::state, found);
+    check_worker(values, found);
     check_admin(values, found);
+    if (values.flag("print") && values.flag("json")) found.add("--print and --json exclude each other");
     if (const std::string url = dead_letter_url(values); !url.empty()) {
         if (const auto parsed = parse_url(url, url_role::dead_letters); !parsed) {
             found.add(fmt::format("--on-failure: {}", parsed.error().detail));
@@ -147,12 +155,31 @@ public:
     }
 };
 
-exit_status summarise(const settings& values, const consumer_status& s) {
+std::string counts_text(const consumer_status& s, const work_time& work) {
+    std::string out = fmt::format(
+        "{} record{}{}", s.records_acknowledged, s.records_acknowledged == 1 ? "" : "s", pace_text(work)
+    );
+    if (s.gaps_reported > 0) {
+        out += fmt::format("; {} gap{} in the stream", s.gaps_reported, s.gaps_reported == 1 ? "" : "s");
+    }
+    return out + "\n";
+}
+
+std::string counts_json(const consumer_status& s, const work_time& work) {
+    return fmt::format(
+        R"({{"records":{},"bytes":{},"gaps":{},{}}})"
+        "\n",
+        s.records_acknowledged,
+        s.bytes_read,
+        s.gaps_reported,
+        pace_json(work)
+    );
+}
+
+exit_status summarise(const settings& values, const consumer_status& s, const work_time& work) {
     if (!values.flag("print")) {
-        if (const auto printed = print(fmt::format("{} records\n", s.records_acknowledged));
-            printed != exit_status::done) {
-            return printed;
-        }
+        const auto printed = print(values.flag("json") ? counts_json(s, work) : counts_text(s, work));
+        if (printed != exit_status::done) return printed;
     }
     if (s.shards_stopped == 0) return exit_status::done;
     return complain(error{
@@ -167,13 +194,21 @@ exit_status summarise(const settings& values, const consumer_status& s) {
 exit_status run_consume(const settings& values) {
     const std::unique_ptr<log_sink> log = make_log(values.text("log-level"), values.text("log-format"));
     live_line line;
+    work_time work(work_time::clock::now());
     service watched(service::kind::consumer);
     consumer_settings set = consumer_settings_of(values);
     if (set.worker.value().empty()) set.worker = default_worker_id(this_process(), std::random_device{}());
     const std::string worker = set.worker.value();
     set.log = log.get();
     set.on_progress = [&](const consumer_status& s) {
-        line.show(s.records_acknowledged, fmt::format("records  {} shards", s.shards));
+        work.note(s.records_acknowledged, work_time::clock::now());
+        const bool known = s.shards > 0 && (s.idle || s.behind.count() > 0);
+        line.show(
+            {.done = s.records_acknowledged,
+             .what = "records",
+             .shards = s.shards,
+             .behind = known ? std::optional(s.idle ? milliseconds{0} : s.behind) : std::nullopt}
+        );
         watched.update(s);
     };
     const auto admin = start_admin(values, watched, *log);
@@ -194,7 +229,7 @@ exit_status run_consume(const settings& values) {
     const result<consumer_status> ended = job.run();
     line.clear();
     if (!ended) return complain(ended.error());
-    return summarise(values, *ended);
+    return summarise(values, *ended, work);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "output.hpp"
 #include "service.hpp"
 #include "settings.hpp"
+#include "summary.hpp"
 #include "translate.hpp"
 #include "units.hpp"
 
@@ -31,6 +32,11 @@ std::vector<option_spec> relay_flags() {
          .kind = kind::flag,
          .fallback = "false",
          .meaning = "Stop when no deliverable row is left; exit 1 if any was parked",
+         .in_file = false},
+        {.name = "json",
+         .kind = kind::flag,
+         .fallback = "false",
+         .meaning = "Print the counts at the end as JSON",
          .in_file = false},
         {.name = "worker",
          .placeholder = "ID",
@@ -107,18 +113,56 @@ void add_window_options(std::vector<option_spec>& options) {
 void check_relay(const settings& values, faults& found) {
     check_url(values, "outbox", url_role::outbox, found);
     check_url(values, "sink", url_role::sink, found);
+    check_worker(values, found);
     check_admin(values, found);
     if (const auto valid = relay_options_of(values).validate(); !valid) found.add(valid.error());
+}
+
+exit_status summarise(const settings& values, const relay_status& s, const work_time& work) {
+    const exit_status printed = print(
+        values.flag("json") ? fmt::format(
+                                  R"({{"delivered":{},"parked":{},"retried":{},{}}})"
+                                  "\n",
+                                  s.deleted,
+                                  s.buried,
+                                  s.retried,
+                                  pace_json(work)
+                              )
+                            : fmt::format(
+                                  "delivered {} event{}{}{}\n",
+                                  s.deleted,
+                                  s.deleted == 1 ? "" : "s",
+                                  pace_text(work),
+                                  s.buried > 0 ? fmt::format(", parked {}", s.buried) : ""
+                              )
+    );
+    if (printed != exit_status::done || !values.flag("once") || s.buried == 0) return printed;
+    return complain(error{
+        errc::refused_record,
+        retry_advice::never,
+        false,
+        fmt::format(
+            "{} rows of {} were parked; see millrace outbox dead list --outbox {}",
+            s.buried,
+            values.text("outbox"),
+            values.text("outbox")
+        )});
 }
 
 exit_status run_relay(const settings& values) {
     const std::unique_ptr<log_sink> log = make_log(values.text("log-level"), values.text("log-format"));
     live_line line;
+    work_time work(work_time::clock::now());
     service watched(service::kind::relay);
     relay_settings set = relay_settings_of(values);
     set.log = log.get();
     set.on_progress = [&](const relay_status& s) {
-        line.show(s.deleted, s.leading ? "delivered" : "waiting for the lease");
+        work.note(s.deleted, work_time::clock::now());
+        line.show(
+            {.done = s.deleted,
+             .what = s.leading ? "delivered" : "delivered, waiting for the lease",
+             .backlog = s.leading ? s.backlog : std::nullopt}
+        );
         watched.update(s);
     };
     const auto admin = start_admin(values, watched, *log);
@@ -127,19 +171,7 @@ exit_status run_relay(const settings& values) {
     const result<relay_status> ended = job.run();
     line.clear();
     if (!ended) return complain(ended.error());
-    if (values.flag("once") && ended->buried > 0) {
-        return complain(error{
-            errc::refused_record,
-            retry_advice::never,
-            false,
-            fmt::format(
-                "{} rows of {} were parked; see millrace outbox dead list --outbox {}",
-                ended->buried,
-                values.text("outbox"),
-                values.text("outbox")
-            )});
-    }
-    return exit_status::done;
+    return summarise(values, *ended, work);
 }
 
 }  // namespace

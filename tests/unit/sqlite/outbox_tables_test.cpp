@@ -56,6 +56,14 @@ struct SqliteOutbox : testing::Test {
     outbox_view view;
 };
 
+TEST_F(SqliteOutbox, EstimatesItsBacklogByTheSpanOfIds) {
+    EXPECT_EQ(outbox_tables::backlog(db).value(), 0U);
+    ASSERT_TRUE(db.execute("INSERT INTO outbox (topic) VALUES ('t'), ('t'), ('t'), ('t')"));
+    EXPECT_EQ(outbox_tables::backlog(db).value(), 4U);
+    ASSERT_TRUE(db.execute("DELETE FROM outbox WHERE id IN (1, 3)"));
+    EXPECT_EQ(outbox_tables::backlog(db).value(), 3U);
+}
+
 TEST_F(SqliteOutbox, TakesPlainSqlWithTextOrBlobAndTreatsTheSameBytesTheSame) {
     ASSERT_TRUE(
         db.execute("INSERT INTO outbox (topic, key, value) VALUES ('t', 'k', 'v'), ('t', x'6b', x'76'), "
