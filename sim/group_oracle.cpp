@@ -21,9 +21,21 @@ std::string text(const std::optional<checkpoint>& at) {
 }  // namespace
 
 group_oracle::group_oracle(
-    scheduler& world, trace& t, verdicts& v, const lease_table& table, fake_stream& stream
+    scheduler& world,
+    trace& t,
+    verdicts& v,
+    const lease_table& table,
+    fake_stream& stream,
+    const health_book& health
 )
-    : world_(world), trace_(t), verdicts_(v), table_(table), stream_(stream) {}
+    : world_(world),
+      trace_(t),
+      verdicts_(v),
+      table_(table),
+      stream_(stream),
+      book_(world, v, health, [this](const shard_id& shard, std::size_t index) {
+          return exempt(state_of(shard), index);
+      }) {}
 
 group_oracle::shard_state& group_oracle::state_of(const shard_id& shard) {
     auto& state = shards_[shard];
@@ -127,6 +139,21 @@ void group_oracle::shard_changed(const shard_row* before, const shard_row* after
     if (before != nullptr && before->finished_at && !after->finished_at)
         verdicts_.broken("{}: no longer finished", name);
     check_checkpoint(before, *after);
+    if (before != nullptr) account(before, *after);
+}
+
+// A grant is over when its epoch or its owner is no longer in the row.
+void group_oracle::account(const shard_row* before, const shard_row& after) {
+    const auto& state = state_of(after.shard);
+    const auto same = after.epoch == before->epoch && after.owner == before->owner;
+    if (state.shard == nullptr || (same && !after.finished_at)) return;
+    const auto written = after.checkpoint ? index_of(*state.shard, after.checkpoint->position) + 1 : 0;
+    auto how = delivery_book::ending::taken_away;
+    if (after.finished_at)
+        how = delivery_book::ending::finished;
+    else if (after.epoch == before->epoch && after.owner.value().empty())
+        how = delivery_book::ending::released;
+    book_.ended(after.shard, how, written);
 }
 
 void group_oracle::check_checkpoint(const shard_row* before, const shard_row& after) {
@@ -229,7 +256,8 @@ void group_oracle::handling(
     check_parents(shard, lease.parents);
     if (state.granted != e) {
         state.granted = e;
-        state.next = lease.checkpoint ? index_of(*state.shard, lease.checkpoint->position) + 1 : 0;
+        state.begin = lease.checkpoint ? index_of(*state.shard, lease.checkpoint->position) + 1 : 0;
+        state.next = state.begin;
     }
     while (state.next < first && exempt(state, state.next))
         ++state.next;
@@ -254,6 +282,7 @@ void group_oracle::handling(
             return;
         }
         check_key_order(state, index);
+        book_.handed(shard, e, who, state.begin, index);
         repeated_ += state.handed[index];
         state.handed[index] = 1;
         ++handed_;
@@ -287,10 +316,16 @@ void group_oracle::check_key_order(shard_state& state, std::size_t index) {
     }
 }
 
-void group_oracle::acknowledged(const shard_id& shard, const position& at) {
+void group_oracle::failed(const shard_id& shard, epoch e, const position& at) {
+    const auto& state = state_of(shard);
+    if (state.shard != nullptr) book_.failed(shard, e, index_of(*state.shard, at));
+}
+
+void group_oracle::acknowledged(const shard_id& shard, epoch e, const position& at) {
     auto& state = state_of(shard);
     if (state.shard == nullptr) return;
     const auto index = index_of(*state.shard, at);
+    book_.acknowledged(shard, e, index);
     if (index >= state.acknowledged.size() || state.acknowledged[index] != 0) return;
     state.acknowledged[index] = 1;
     state.acknowledged_at[index] = world_.now();

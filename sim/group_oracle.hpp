@@ -3,6 +3,7 @@
 /// It believes only what the fakes saw; nothing of the code under test is asked.
 #pragma once
 
+#include "delivery_book.hpp"
 #include "fake_lease_store.hpp"
 #include "fake_stream.hpp"
 #include "trace.hpp"
@@ -21,7 +22,14 @@ namespace millrace::sim {
 
 class group_oracle {
 public:
-    group_oracle(scheduler& world, trace& t, verdicts& v, const lease_table& table, fake_stream& stream);
+    group_oracle(
+        scheduler& world,
+        trace& t,
+        verdicts& v,
+        const lease_table& table,
+        fake_stream& stream,
+        const health_book& health
+    );
 
     // What the store and the stream saw.
     void row_changed(const std::string& client, const lease_row* before, const lease_row* after);
@@ -35,7 +43,11 @@ public:
         std::uint32_t attempt,
         const record_batch& batch
     );
-    void acknowledged(const shard_id& shard, const position& at);
+    void acknowledged(const shard_id& shard, epoch e, const position& at);
+    void failed(const shard_id& shard, epoch e, const position& at);
+
+    /// Accounts for what is handed over more than once.
+    [[nodiscard]] delivery_book& book() noexcept { return book_; }
 
     /// The owner of a worker row may deregister it at any time; `gone` says that a process has ended.
     std::function<bool(const process_identity&)> gone;
@@ -63,8 +75,9 @@ private:
         std::vector<world_time> acknowledged_at;
         std::size_t settled{0};  // all below are acknowledged or need not be
         epoch highest;
-        epoch granted;        // of the grant that `next` belongs to
-        std::size_t next{0};  // the record that this grant has to be given next
+        epoch granted;         // of the grant that `next` belongs to
+        std::size_t begin{0};  // the first record above the checkpoint when the grant began
+        std::size_t next{0};   // the record that this grant has to be given next
     };
     struct key_state {
         std::vector<std::pair<shard_state*, std::size_t>> records;
@@ -79,6 +92,7 @@ private:
     std::size_t settle(shard_state& state);
     [[nodiscard]] bool exempt(const shard_state& state, std::size_t index) const;
     [[nodiscard]] bool before_start(const shard_state& state, std::size_t index) const;
+    void account(const shard_row* before, const shard_row& after);
     shard_state& state_of(const shard_id& shard);
 
     scheduler& world_;
@@ -90,6 +104,7 @@ private:
     std::map<std::string, key_state> keys_;
     std::map<incarnation, world_time> heartbeats_;
     std::set<write_id> write_ids_;
+    delivery_book book_;
     std::uint64_t repeated_{0};
     std::uint64_t handed_{0};
 };

@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
         total.rows += report.rows;
         total.handed += report.handed;
         total.repeated += report.repeated;
+        total.why += report.why;
         total.crashes += report.crashes;
         total.pauses += report.pauses;
         total.reshards += report.reshards;
@@ -84,7 +85,9 @@ int main(int argc, char** argv) {
     }
     const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     fmt::print(
-        "sim: {} seeds from {}, {} failed; {} events, {} handled, {} repeated; {} crashes, {} pauses, "
+        "sim: {} seeds from {}, {} failed; {} events, {} handled, {} repeated (retry {}, crash {}, lost "
+        "lease "
+        "{}, handed back {}, operator {}); {} crashes, {} pauses, "
         "{} splits and merges; {} steps in {:.1f} s\n",
         args.seeds,
         args.from,
@@ -92,6 +95,11 @@ int main(int argc, char** argv) {
         total.rows,
         total.handed,
         total.repeated,
+        total.why.after_retry,
+        total.why.after_crash,
+        total.why.after_loss,
+        total.why.after_release,
+        total.why.after_operator,
         total.crashes,
         total.pauses,
         total.reshards,

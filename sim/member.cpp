@@ -14,6 +14,46 @@ void trace_log::write(log_level level, std::string_view event, std::initializer_
     trace_.say(who_, "{}", line);
 }
 
+namespace {
+
+/// Notes each failed request: what keeps a process from being punctual.
+class watched_store final : public lease_store {
+public:
+    watched_store(std::unique_ptr<lease_store> inner, health_book& health, std::string who)
+        : inner_(std::move(inner)), health_(health), who_(std::move(who)) {}
+
+    void list_workers(completion<std::vector<worker_row>> done) override {
+        inner_->list_workers(watched(std::move(done)));
+    }
+    void list_shards(completion<std::vector<shard_row>> done) override {
+        inner_->list_shards(watched(std::move(done)));
+    }
+    void read(lease_key key, completion<std::optional<lease_row>> done) override {
+        inner_->read(std::move(key), watched(std::move(done)));
+    }
+    void write(lease_row row, std::optional<version> expected, completion<void> done) override {
+        inner_->write(std::move(row), expected, watched(std::move(done)));
+    }
+    void remove(lease_key key, version expected, completion<void> done) override {
+        inner_->remove(std::move(key), expected, watched(std::move(done)));
+    }
+
+private:
+    template <class T>
+    completion<T> watched(completion<T> done) {
+        return [&health = health_, who = who_, done = std::move(done)](result<T> outcome) {
+            if (!outcome && outcome.error().code != errc::conflict) health.trouble(who);
+            done(std::move(outcome));
+        };
+    }
+
+    std::unique_ptr<lease_store> inner_;
+    health_book& health_;
+    std::string who_;
+};
+
+}  // namespace
+
 member::member(const surroundings& around, const member_setup& setup)
     : around_(around),
       setup_(setup),
@@ -26,8 +66,11 @@ member::member(const surroundings& around, const member_setup& setup)
             setup_.table, around_.world, home, around_.random, setup_.store, name_
         );
     };
-    keeper_store_ = through(around_.between.keeper_store, store(keeper_));
-    loop_store_ = through(around_.between.loop_store, store(loop_));
+    const auto watched = [&](std::unique_ptr<lease_store> inner) {
+        return std::make_unique<watched_store>(std::move(inner), around_.health, name_);
+    };
+    keeper_store_ = watched(through(around_.between.keeper_store, store(keeper_)));
+    loop_store_ = watched(through(around_.between.loop_store, store(loop_)));
     if (setup_.group.all_shards) return;
     session_ = std::make_unique<session_driver>(
         keeper_, *keeper_store_, setup_.session, setup_.process, static_cast<session_listener&>(*this)

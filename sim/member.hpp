@@ -5,6 +5,7 @@
 
 #include "fake_lease_store.hpp"
 #include "group_driver.hpp"
+#include "health.hpp"
 #include "scheduler.hpp"
 #include "seams.hpp"
 #include "session_driver.hpp"
@@ -41,6 +42,7 @@ struct surroundings {
     verdicts& judge;
     const seams& between;
     std::function<bool(const process_identity&)> gone;
+    health_book& health;
 };
 
 struct member_setup {

@@ -35,6 +35,7 @@ void relay_oracle::changed(outbox_table::change what, const stored_row& row) {
             trace_.say("operator", "row {} put back", id);
             state.in_table = true;
             state.dead = false;
+            book_.put_back(row.id);
             break;
         case outbox_table::change::dropped:
             state.dropped = true;
@@ -60,6 +61,7 @@ void relay_oracle::appended(const outbox_row& row, epoch under) {
     auto& state = found->second;
     if (state.appended++ > 0) {
         ++repeated_;
+        book_.repeated(row.id);
         return;
     }
     if (!row.key) return;

@@ -3,6 +3,7 @@
 
 #include "fake_outbox.hpp"
 #include "fake_sink.hpp"
+#include "publish_book.hpp"
 #include "relay/options.hpp"
 #include "trace.hpp"
 
@@ -17,8 +18,8 @@ namespace millrace::sim {
 
 class relay_oracle {
 public:
-    relay_oracle(scheduler& world, trace& t, verdicts& v, poison_policy policy)
-        : world_(world), trace_(t), verdicts_(v), policy_(policy) {}
+    relay_oracle(scheduler& world, trace& t, verdicts& v, poison_policy policy, const health_book& health)
+        : world_(world), trace_(t), verdicts_(v), policy_(policy), book_(world, v, health) {}
 
     /// The row may come after rows that were committed later: no proof covers its id.
     void sneaks_in(row_id id) { sneaky_.insert(id); }
@@ -31,6 +32,9 @@ public:
 
     /// What a relay asks for, and under which epoch of its own.
     void buries(const bury_request& request, epoch mine);
+
+    /// Accounts for what is published more than once.
+    [[nodiscard]] publish_book& book() noexcept { return book_; }
 
     /// The epoch of the outbox's lease.
     std::function<epoch()> owner_epoch;
@@ -70,6 +74,7 @@ private:
     std::set<std::pair<row_id, epoch>> asked_to_bury_;
     std::uint64_t commits_{0};
     std::uint64_t repeated_{0};
+    publish_book book_;
 };
 
 }  // namespace millrace::sim

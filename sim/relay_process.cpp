@@ -25,8 +25,17 @@ private:
 /// Shows the oracle what a relay asks to have buried.
 class relay_process::watched_outbox final : public outbox_source {
 public:
-    watched_outbox(std::unique_ptr<outbox_source> inner, relay_oracle& oracle, trace& t, std::string who)
-        : inner_(std::move(inner)), oracle_(oracle), trace_(t), who_(std::move(who)) {}
+    watched_outbox(
+        std::unique_ptr<outbox_source> inner,
+        relay_oracle& oracle,
+        const surroundings& around,
+        std::string who
+    )
+        : inner_(std::move(inner)),
+          oracle_(oracle),
+          trace_(around.events),
+          health_(around.health),
+          who_(std::move(who)) {}
 
     void fetch(fetch_request request, completion<fetch_reply> done) override {
         if (!trace_.on()) return inner_->fetch(std::move(request), std::move(done));
@@ -42,7 +51,14 @@ public:
         );
     }
     void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override {
-        inner_->remove(std::move(delivered), mine, std::move(done));
+        inner_->remove(
+            std::move(delivered),
+            mine,
+            [this, done = std::move(done)](result<std::uint64_t> deleted) {
+                if (!deleted) health_.trouble(who_);
+                done(std::move(deleted));
+            }
+        );
     }
     void bury(bury_request request, epoch mine, completion<void> done) override {
         oracle_.buries(request, mine);
@@ -67,30 +83,33 @@ private:
     std::unique_ptr<outbox_source> inner_;
     relay_oracle& oracle_;
     trace& trace_;
+    health_book& health_;
     std::string who_;
 };
 
-/// Shows in the trace what a relay hands over and what becomes of it.
+/// Shows the oracle and the trace what a relay hands over and what becomes of it.
 class relay_process::watched_sink final : public event_sink {
 public:
-    watched_sink(std::unique_ptr<event_sink> inner, trace& t, std::string who)
-        : inner_(std::move(inner)), trace_(t), who_(std::move(who)) {}
+    watched_sink(std::unique_ptr<event_sink> inner, relay_oracle& oracle, trace& t, std::string who)
+        : inner_(std::move(inner)), oracle_(oracle), trace_(t), who_(std::move(who)) {}
 
     void publish(channel where, std::vector<outgoing_row> rows, epoch mine, completion<publish_outcome> done)
         override {
-        if (!trace_.on()) return inner_->publish(where, std::move(rows), mine, std::move(done));
-        std::string ids = where == channel::main ? "main" : "probe";
+        std::vector<row_id> ids;
         for (const auto& row : rows)
-            ids += fmt::format(" {}", row.row->id.value());
-        trace_.say(who_, "publishes on {}", ids);
+            ids.push_back(row.row->id);
+        const auto* name = where == channel::main ? "main" : "probe";
+        if (trace_.on()) trace_.say(who_, "publishes on {}{}", name, list(ids));
+        oracle_.book().handed(who_, mine, ids);
         inner_->publish(
             where,
             std::move(rows),
             mine,
-            [this, ids = std::move(ids), done = std::move(done)](result<publish_outcome> outcome) {
-                trace_.say(
-                    who_, "published on {}: {}", ids, outcome ? failures(*outcome) : outcome.error().detail
-                );
+            [this, name, mine, ids = std::move(ids), done = std::move(done)](result<publish_outcome> outcome
+            ) {
+                const auto what = [&] { return outcome ? failures(*outcome) : outcome.error().detail; };
+                if (trace_.on()) trace_.say(who_, "published on {}{}: {}", name, list(ids), what());
+                oracle_.book().answered(who_, mine, ids, outcome);
                 done(std::move(outcome));
             }
         );
@@ -108,6 +127,12 @@ public:
     [[nodiscard]] capacity limits() const override { return inner_->limits(); }
 
 private:
+    static std::string list(const std::vector<row_id>& ids) {
+        std::string text;
+        for (const auto id : ids)
+            text += fmt::format(" {}", id.value());
+        return text;
+    }
     static std::string failures(const publish_outcome& outcome) {
         std::string text = outcome.failures.empty() ? "all" : "not";
         for (const auto& failure : outcome.failures)
@@ -121,6 +146,7 @@ private:
     }
 
     std::unique_ptr<event_sink> inner_;
+    relay_oracle& oracle_;
     trace& trace_;
     std::string who_;
 };
@@ -139,7 +165,7 @@ relay_process::relay_process(
             )
         ),
         setup_.oracle,
-        around.events,
+        around,
         member_.name()
     );
     sink_ = std::make_unique<watched_sink>(
@@ -149,6 +175,7 @@ relay_process::relay_process(
                 setup_.service, around.world, loop, around.random, setup_.sink_faults, setup_.broker
             )
         ),
+        setup_.oracle,
         around.events,
         member_.name()
     );

@@ -71,14 +71,19 @@ public:
         const auto bad = first_poison(*batch);
         if (bad || (!setup_.mended && random_.chance(habits.fails))) {
             const auto upto = bad.value_or(random_.below(batch->records().size()));
-            if (upto > 0 && (bad || random_.chance(habits.partial))) {
-                settle(batch, 0, upto - 1);
+            const auto settled = upto > 0 && (bad || random_.chance(habits.partial));
+            if (settled) {
+                settle(batch, how.epoch, 0, upto - 1);
                 how.acknowledge.up_to(upto - 1);
             }
+            all_failed(*batch, how.epoch, settled ? upto : 0);
             return fail(errc::handler_failed, "the simulated handler fails", retry_advice::after_delay);
         }
-        if (!setup_.mended && random_.chance(habits.throws)) throw std::runtime_error("the handler throws");
-        settle(batch, 0, batch->records().size() - 1);
+        if (!setup_.mended && random_.chance(habits.throws)) {
+            all_failed(*batch, how.epoch, 0);
+            throw std::runtime_error("the handler throws");
+        }
+        settle(batch, how.epoch, 0, batch->records().size() - 1);
         return handled::all;
     }
 
@@ -91,12 +96,13 @@ private:
             const auto when = loop_.now() + nanoseconds{static_cast<std::int64_t>(random_.below(span))};
             const auto fails =
                 is_poison(batch->records()[i]) || (!setup_.mended && random_.chance(setup_.habits.fails / 4));
-            loop_.call_at(when, [this, batch, i, fails, ack = how.acknowledge] {
+            loop_.call_at(when, [this, batch, i, fails, under = how.epoch, ack = how.acknowledge] {
                 if (fails) {
+                    setup_.oracle.failed(batch->shard(), under, batch->records()[i].position);
                     ack.fail(i, {errc::handler_failed, retry_advice::after_delay, false, "it fails later"});
                     return;
                 }
-                setup_.oracle.acknowledged(batch->shard(), batch->records()[i].position);
+                setup_.oracle.acknowledged(batch->shard(), under, batch->records()[i].position);
                 ack.one(i);
             });
         }
@@ -116,11 +122,18 @@ private:
     }
 
     // The oracle hears of it when the job's own report arrives, just before the driver does.
-    void settle(const std::shared_ptr<const record_batch>& batch, std::size_t first, std::size_t last) {
-        home_.post([this, batch, first, last] {
+    void settle(
+        const std::shared_ptr<const record_batch>& batch, epoch under, std::size_t first, std::size_t last
+    ) {
+        home_.post([this, batch, under, first, last] {
             for (auto i = first; i <= last; ++i)
-                setup_.oracle.acknowledged(batch->shard(), batch->records()[i].position);
+                setup_.oracle.acknowledged(batch->shard(), under, batch->records()[i].position);
         });
+    }
+
+    void all_failed(const record_batch& batch, epoch under, std::size_t from) {
+        for (const auto& r : batch.records().subspan(from))
+            setup_.oracle.failed(batch.shard(), under, r.position);
     }
 
     thread_host& home_;
@@ -134,25 +147,33 @@ class worker::dead_letters final : public dead_letter_sink {
 public:
     dead_letters(const surroundings& around, sim_host& loop, const worker_setup& setup)
         : judge_(around.judge),
+          health_(around.health),
           setup_(setup),
+          who_(setup.member.process.host + "/" + std::to_string(setup.member.process.pid)),
           link_(around.world, loop, around.random, setup.stream_faults, "the dead letters") {}
 
     void put(std::shared_ptr<const record_batch> batch, std::size_t index, error why, completion<void> done)
         override {
         if (why.detail.empty()) judge_.broken("a dead letter does not say why");
+        const auto under = setup_.oracle.book().latest(batch->shard(), who_);
         link_.change<void>(
             "put",
-            [&oracle = setup_.oracle, batch = std::move(batch), index]() -> result<void> {
-                oracle.acknowledged(batch->shard(), batch->records()[index].position);
+            [&oracle = setup_.oracle, batch = std::move(batch), index, under]() -> result<void> {
+                oracle.acknowledged(batch->shard(), under, batch->records()[index].position);
                 return {};
             },
-            std::move(done)
+            [this, done = std::move(done)](const result<void>& outcome) {
+                if (!outcome) health_.trouble(who_);
+                done(outcome);
+            }
         );
     }
 
 private:
     verdicts& judge_;
+    health_book& health_;
     const worker_setup& setup_;
+    std::string who_;
     link link_;
 };
 

@@ -17,6 +17,7 @@ world::world(scenario plan, const seams& between, bool with_trace)
       random_(plan_.seed),
       trace_(scheduler_, with_trace),
       verdicts_(trace_),
+      health_(scheduler_),
       seams_(between),
       store_(plan_.store),
       stream_faults_(plan_.stream),
@@ -24,8 +25,8 @@ world::world(scenario plan, const seams& between, bool with_trace)
       sink_faults_(plan_.sink),
       outbox_(scheduler_),
       orders_(&sink_.topic("orders", scheduler_, random_, plan_.topic)),
-      group_oracle_(scheduler_, trace_, verdicts_, group_rows_, *orders_),
-      relay_oracle_(scheduler_, trace_, verdicts_, plan_.relay.on_poison) {
+      group_oracle_(scheduler_, trace_, verdicts_, group_rows_, *orders_, health_),
+      relay_oracle_(scheduler_, trace_, verdicts_, plan_.relay.on_poison, health_) {
     wire();
     for (std::size_t i = 0; i < plan_.workers; ++i)
         add_seat(seat::kind::worker, fmt::format("w{}", i), upto(500ms));
@@ -47,6 +48,13 @@ void world::wire() {
     });
     group_oracle_.gone = [this](const process_identity& who) { return !running_.contains(who.pid); };
     group_oracle_.drift_per_million = plan_.drift_per_million;
+    group_oracle_.book().bounds = {
+        plan_.group.checkpoint_every,
+        plan_.group.checkpoint_records,
+        std::min(plan_.group.drain_limit, plan_.shard.drain_limit),
+        plan_.session.lease};
+    relay_oracle_.book().bounds = {
+        plan_.relay.delete_delay, plan_.relay.client_window_rows, plan_.session.lease};
     outbox_.observe([this](outbox_table::change what, const stored_row& row) {
         relay_oracle_.changed(what, row);
     });
@@ -87,9 +95,13 @@ member_setup world::make_member(const seat& where) {
 
 std::unique_ptr<process> world::make_process(const seat& where, std::function<void(const error&)> exit) {
     const surroundings around{
-        scheduler_, random_, trace_, verdicts_, seams_, [this](const process_identity& who) {
-            return !running_.contains(who.pid);
-        }};
+        scheduler_,
+        random_,
+        trace_,
+        verdicts_,
+        seams_,
+        [this](const process_identity& who) { return !running_.contains(who.pid); },
+        health_};
     const auto member = make_member(where);
     if (where.role == seat::kind::relay) {
         const relay_setup setup{
@@ -117,6 +129,7 @@ void world::start_later(seat& where, nanoseconds at_most) {
 void world::kill(seat& where) {
     if (!where.process) return;
     running_.erase(where.process->part().process().pid);
+    health_.ended(where.process->part().name());
     where.process.reset();
 }
 
@@ -194,6 +207,8 @@ run_report world::run() {
     report_.rows = relay_oracle_.committed();
     report_.handed = group_oracle_.handed();
     report_.repeated = relay_oracle_.repeated() + group_oracle_.repeated();
+    report_.why = relay_oracle_.book().counted();
+    report_.why += group_oracle_.book().counted();
     report_.steps = scheduler_.steps();
     report_.took = scheduler_.now();
     return report_;

@@ -32,6 +32,7 @@ struct run_report {
     std::uint64_t rows{0};
     std::uint64_t handed{0};
     std::uint64_t repeated{0};  ///< Rows and records delivered more than once.
+    repeats why;                ///< The same by cause.
     std::uint64_t steps{0};
     nanoseconds took{0};  ///< Simulated.
 };
@@ -86,6 +87,7 @@ private:
     rng random_;
     trace trace_;
     verdicts verdicts_;
+    health_book health_;
     seams seams_;
 
     faults store_;

@@ -58,6 +58,7 @@ void world::pause(bool only_loop) {
     ++report_.pauses;
     auto& part = where->process->part();
     const auto lasts = 10ms + upto(plan_.processes.pause_max);
+    health_.trouble(part.name());
     trace_.say(part.name(), "{} for {} ms", only_loop ? "stalls" : "pauses", lasts / 1ms);
     if (only_loop) {
         part.loop().pause();
@@ -66,6 +67,7 @@ void world::pause(bool only_loop) {
     }
     scheduler_.at(scheduler_.now() + lasts, [this, where, pid = part.process().pid] {
         if (!where->process || where->process->part().process().pid != pid) return;
+        health_.trouble(where->process->part().name());
         trace_.say(where->process->part().name(), "goes on");
         where->process->part().resume();
     });
@@ -136,6 +138,7 @@ void world::replay() {
     if (random_.chance(10)) {
         trace_.say("operator", "restores the outbox table");
         outbox_.recreate();
+        relay_oracle_.book().table_restored();
     }
     if (outbox_.dead().empty()) return;
     const auto lane = lane_of(outbox_.dead()[random_.below(outbox_.dead().size())].row);
@@ -171,7 +174,10 @@ void world::calm_down() {
     const auto stopped = plan_.faulty && plan_.shard.on_failure == failure_policy::stop;
     for (const auto& where : seats_) {
         if (where->process && !where->stopping && stopped && where->role == seat::kind::worker) kill(*where);
-        if (where->process) where->process->part().resume();
+        if (where->process) {
+            health_.trouble(where->process->part().name());
+            where->process->part().resume();
+        }
         if (!where->process) start_later(*where, 500ms);
     }
     while (!outbox_.dead().empty()) {

@@ -274,5 +274,27 @@ TEST_F(Breakage, ACheckpointThatIsNotWrittenInTime) {
     expect_caught_as({"not below the checkpoint"});
 }
 
+TEST_F(Breakage, MoreComesAgainAfterACrashThanTheIntervalAllows) {
+    between.loop_store = put<lazy_checkpoints, lease_store>();
+    aim = [](scenario& s) { s.processes.crash_every = 2s; };
+    expect_caught_as({"checkpoints are due"});
+}
+
+// Gives the handler a part of each batch twice.
+struct repeating_handler : handler_through {
+    using handler_through::handler_through;
+    result<handled> handle(const std::shared_ptr<const record_batch>& batch, const delivery& how) override {
+        (void)handler_through::handle(batch, how);
+        auto again = how;
+        again.attempt = 2;
+        return handler_through::handle(batch, again);
+    }
+};
+
+TEST_F(Breakage, ARecordThatComesAgainWithoutACause) {
+    between.handler = put<repeating_handler, record_handler>();
+    expect_caught_as({"failed only"});
+}
+
 }  // namespace
 }  // namespace millrace::sim

@@ -47,6 +47,40 @@ TEST_F(RelayBreakage, ADeleteBeforeTheAcknowledgement) {
     expect_caught_as({"deleted without having been delivered"});
 }
 
+// Says that the rows were deleted, and leaves them.
+struct no_deletes : outbox_through {
+    using outbox_through::outbox_through;
+    void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override {
+        (void)mine;
+        inner_->remove({}, epoch{}, [delivered = std::move(delivered), done](const result<std::uint64_t>&) {
+            done(delivered.size());
+        });
+    }
+};
+
+TEST_F(RelayBreakage, ADeleteThatIsDropped) {
+    between.outbox = put<no_deletes, outbox_source>();
+    expect_caught_as({"is published again"});
+}
+
+// Deletes only long after it was asked to.
+struct late_deletes : outbox_through {
+    using outbox_through::outbox_through;
+    void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override {
+        waiting_.push_back([this, delivered = std::move(delivered), mine, done] {
+            inner_->remove(delivered, mine, done);
+        });
+        if (waiting_.size() > 50) std::exchange(waiting_, {}).front()();
+    }
+    std::vector<std::function<void()>> waiting_;
+};
+
+TEST_F(RelayBreakage, MoreIsPublishedAgainAfterACrashThanWasInFlight) {
+    between.outbox = put<late_deletes, outbox_source>();
+    aim = [](scenario& s) { s.processes.crash_every = 3s; };
+    expect_caught_as({"did not delete it"});
+}
+
 // Deletes whole ranges, also the ids that were never read.
 struct wide_deletes : outbox_through {
     using outbox_through::outbox_through;

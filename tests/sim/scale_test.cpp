@@ -43,7 +43,7 @@ struct Scale : testing::Test {
     struct process {
         process(Scale& test, std::int64_t pid)
             : part(
-                  {test.world, test.random, test.events, test.judge, test.between, test.gone},
+                  {test.world, test.random, test.events, test.judge, test.between, test.gone, test.health},
                   {{"h", "b", "n", pid, 1},
                    {.worker = worker_id{"w" + std::to_string(pid)}, .lease = 10s},
                    {.tick = tick},
@@ -67,6 +67,7 @@ struct Scale : testing::Test {
     rng random{11};
     trace events{world, false};
     verdicts judge{events};
+    health_book health{world};
     seams between;
     faults good{.latency_min = 1ms, .latency_max = 5ms};
     lease_table table;
