@@ -132,6 +132,7 @@ void session_machine::register_anew(mono_time now) {
     phase_ = phase::registering;
     session_ = incarnation{fmt::format("{:016x}{:016x}", random_(), random_())};
     known_.reset();
+    creations_ = 0;
     unproved_.clear();
     must_read_ = false;
     ever_confirmed_ = false;
@@ -142,7 +143,9 @@ void session_machine::register_anew(mono_time now) {
 }
 
 void session_machine::send_heartbeat(mono_time now) {
-    const auto counter = known_ ? version{known_->value() + 1} : version{1};
+    // Each attempt to create the row has a counter of its own: whoever saw an earlier one, ended it and
+    // missed that must not take the next one for the same, silent session.
+    const auto counter = known_ ? version{known_->value() + 1} : version{++creations_};
     worker_row row{
         options_.worker, session_, counter, write_id{random_()}, options_.lease, changes_, self_, {}};
     if (unproved_.size() == unproved_max) unproved_.erase(unproved_.begin());
@@ -195,6 +198,21 @@ void session_machine::confirm(mono_time now, version counter, mono_time sent) {
 
 // Our row as it was read while a write was in doubt. Only a write id of ours proves a write.
 void session_machine::adopt(mono_time now, const worker_row& row) {
+    if (phase_ == phase::live && known_ && row.counter < *known_) {
+        // Counters only grow: our row was ended, and an attempt to create it landed after that.
+        known_ = row.counter;
+        return lose(
+            now,
+            {errc::not_owner,
+             retry_advice::never,
+             false,
+             fmt::format(
+                 "the session of worker \"{}\" was ended by another worker; it registers anew",
+                 options_.worker.value()
+             )},
+            false
+        );
+    }
     const auto proved = std::find_if(unproved_.begin(), unproved_.end(), [&](const unproved& u) {
         return u.id == row.write_id;
     });
@@ -340,7 +358,7 @@ void session_machine::on(mono_time now, const write_done& reply) {
     MILLRACE_ASSERT(outstanding_ == request::write);
     outstanding_ = request::none;
     if (!reply.outcome) return judge(now, reply.outcome.error());
-    confirm(now, known_ ? version{known_->value() + 1} : version{1}, unproved_.back().sent);
+    confirm(now, known_ ? version{known_->value() + 1} : version{creations_}, unproved_.back().sent);
 }
 
 void session_machine::on(mono_time now, const read_done& reply) {

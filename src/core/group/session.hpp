@@ -162,6 +162,7 @@ private:
 
     incarnation session_;
     std::optional<version> known_;  // the counter of our row as last seen; empty before it exists
+    std::uint64_t creations_{0};    // attempts to create it under this incarnation
     std::vector<unproved> unproved_;
     std::optional<mono_time> deadline_;
     bool must_read_{false};

@@ -123,6 +123,34 @@ TEST_F(Session, ARegistrationInDoubtIsSettledByReading) {
     EXPECT_EQ(machine.deadline(), mono_time{8s});
 }
 
+TEST_F(Session, EachAttemptToRegisterIsToldFromTheOneBefore) {
+    const auto first = written(at(0s, M::begin{}));
+    at(300ms, M::write_done{tl::unexpected(lost_reply)});
+    at(20s, read_shows(std::nullopt));  // it may have landed, been seen, and been ended
+    const auto second = written(at(21s, M::timer{}));
+    EXPECT_EQ(second.incarnation, first.incarnation);
+    EXPECT_GT(second.counter, first.counter) << "an observer takes it for the same, silent for 20 s";
+    const auto actions = at(22s, M::write_done{});
+    EXPECT_TRUE(find<M::started>(actions));
+    EXPECT_EQ(find<M::write>(at(25s, M::timer{}))->expected, second.counter);
+}
+
+TEST_F(Session, AnOldRegistrationThatLandsAfterTheEndBringsNothingBack) {
+    const auto first = written(at(0s, M::begin{}));
+    at(300ms, M::write_done{tl::unexpected(lost_reply)});
+    at(500ms, read_shows(std::nullopt));
+    at(1s, M::timer{});
+    const auto second = at(1500ms, M::write_done{});
+    EXPECT_TRUE(find<M::started>(second));
+    at(1500ms, M::list_done{std::vector<worker_row>{}});
+    at(4s, M::timer{});
+    // Meanwhile it was ended, and the first attempt landed.
+    at(5s, M::write_done{tl::unexpected(refused)});
+    const auto actions = at(5s, read_shows(first));
+    ASSERT_TRUE(find<M::lost>(actions));
+    EXPECT_EQ(find<M::lost>(actions)->session, first.incarnation);
+}
+
 TEST_F(Session, WithoutAConfirmedHeartbeatItEndsAtTheDeadlineAndClearsItsOwnRow) {
     const auto row = live();
     at(2s, M::timer{});
