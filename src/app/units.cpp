@@ -108,7 +108,6 @@ bool negative(std::string_view text) {
 }
 
 bool plain_number(std::string_view text) {
-    decimal ignored;
     const auto number = take_decimal(text);
     return number && text.empty();
 }
@@ -179,8 +178,13 @@ std::optional<wall_time> read_time(std::string_view text) {
         std::chrono::month{static_cast<unsigned>(*month)},
         std::chrono::day{static_cast<unsigned>(*day)}};
     if (!date.ok()) return std::nullopt;
-    return wall_time{std::chrono::sys_days{date}} + std::chrono::hours{*hour} +
-           std::chrono::minutes{*minute} + std::chrono::seconds{*second} + *fraction - *offset;
+    const auto moment = wall_time{std::chrono::sys_days{date}} + std::chrono::hours{*hour} +
+                        std::chrono::minutes{*minute} + std::chrono::seconds{*second} + *fraction - *offset;
+    // In UTC it must have four digits of year, too.
+    constexpr std::chrono::sys_days first{std::chrono::year{0} / 1 / 1};
+    constexpr std::chrono::sys_days end{std::chrono::year{10'000} / 1 / 1};
+    if (moment < first || moment >= end) return std::nullopt;
+    return moment;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -94,9 +96,10 @@ struct open_at {
 
 result<std::uint64_t> parse_cursor(const read_cursor& cursor) {
     const auto& text = cursor.value();
+    constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();  // what the file can count
     std::uint64_t next = 0;
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), next);
-    if (fault == std::errc{} && end == text.data() + text.size()) return next;
+    if (fault == std::errc{} && end == text.data() + text.size() && next <= most) return next;
     return fail(
         errc::invalid_argument,
         fmt::format(

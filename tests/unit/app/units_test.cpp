@@ -62,6 +62,13 @@ TEST(Units, TimesAreReadWithTheirOffset) {
     }
 }
 
+TEST(Units, AMomentOutsideTheYearsOfFourDigitsIsNone) {
+    EXPECT_TRUE(parse_time("0000-01-01T00:00:00Z"));
+    EXPECT_FALSE(parse_time("0000-01-01T00:00:00+00:01"));
+    EXPECT_TRUE(parse_time("9999-12-31T23:59:59.999Z"));
+    EXPECT_FALSE(parse_time("9999-12-31T23:59:59.999-00:01"));
+}
+
 TEST(Units, ShownValuesReadBackAsThemselves) {
     for (const nanoseconds value :
          {nanoseconds{0}, nanoseconds{90s}, nanoseconds{1500ms}, nanoseconds{7ns}, nanoseconds{48h}}) {

@@ -49,6 +49,16 @@ TEST_F(LocalRead, ACursorIsTheNextNumber) {
     EXPECT_EQ(read("4")->next->value(), "6");
 }
 
+TEST_F(LocalRead, RefusesACursorBeyondWhatTheFileCanCount) {
+    put(5);
+    EXPECT_TRUE(read("9223372036854775807"));
+    for (const auto* const cursor : {"9223372036854775808", "18446744073709551615"}) {
+        const auto reply = read(cursor);
+        ASSERT_FALSE(reply) << cursor;
+        EXPECT_EQ(reply.error().code, errc::invalid_argument);
+    }
+}
+
 TEST_F(LocalRead, RefusesAPositionThatTheStreamNeverGave) {
     put(5);
     EXPECT_TRUE(open(after(5)));

@@ -1,0 +1,50 @@
+/// Properties of everything that reads text or bytes from outside, each a function of one input.
+///
+/// libFuzzer drives them (`./dev fuzz`), and a unit test replays the corpora. A property that does not hold
+/// is thrown as `property_failed`. Not thread-safe: some keep a database between calls.
+#pragma once
+
+#include <array>
+#include <stdexcept>
+#include <string_view>
+
+namespace millrace::fuzz {
+
+struct property_failed : std::logic_error {
+    using std::logic_error::logic_error;
+};
+
+inline void require(bool holds, const char* property) {
+    if (!holds) throw property_failed(property);
+}
+
+void ndjson(std::string_view line);
+void config(std::string_view text);
+void outbox_headers(std::string_view json);
+void local_headers(std::string_view encoded);
+void local_cursor(std::string_view text);
+void url(std::string_view text);
+void numbers(std::string_view text);
+void units(std::string_view text);
+void bytes_text(std::string_view bytes);
+void lease_tables(std::string_view columns);
+
+struct target {
+    std::string_view name;
+    void (*run)(std::string_view);
+};
+
+constexpr std::array targets{
+    target{"ndjson", ndjson},
+    target{"config", config},
+    target{"outbox_headers", outbox_headers},
+    target{"local_headers", local_headers},
+    target{"local_cursor", local_cursor},
+    target{"url", url},
+    target{"numbers", numbers},
+    target{"units", units},
+    target{"bytes_text", bytes_text},
+    target{"lease_tables", lease_tables},
+};
+
+}  // namespace millrace::fuzz
