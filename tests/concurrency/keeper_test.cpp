@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -83,7 +84,8 @@ TEST_F(Keeper, RenewsForAsLongAsTheLoopTurnsAndDeregisters) {
 TEST_F(Keeper, ALoopThatStandsStillForALeaseTimeLosesItsSession) {
     on_started = [this] {
         if (started.size() == 2) return loop.stop();
-        std::this_thread::sleep_for(1s);  // a callback that never returns in time
+        std::promise<void> never;  // a callback that does not return in time
+        EXPECT_EQ(never.get_future().wait_for(1s), std::future_status::timeout);
         EXPECT_LE(guard.deadline(started[0]), loop.now()) << "renewed for a loop that stood still";
     };
     start();

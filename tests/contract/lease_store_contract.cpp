@@ -254,7 +254,6 @@ TEST_P(LeaseStore, CompletesManyRequestsExactlyOnceEach) {
 }
 
 TEST_P(LeaseStore, LetsExactlyOneOfSeveralRacersWin) {
-    if (!GetParam().threads) GTEST_SKIP() << "lives in a world of one thread";
     constexpr int racers = 3;
     constexpr std::uint64_t last = 40;
     std::atomic<std::uint64_t> wins{0};

@@ -22,7 +22,6 @@ public:
 struct lease_store_case {
     std::string name;
     std::function<std::unique_ptr<lease_world>()> make;
-    bool threads{true};  ///< Stores on hosts of different threads may be used at once.
 };
 
 inline void PrintTo(const lease_store_case& which, std::ostream* out) {

@@ -56,20 +56,22 @@ TEST_F(CliFiles, ACorruptDatabaseIsSaidToBeCorrupt) {
 }
 
 TEST_F(CliFiles, AnotherTableOfTheSameNameIsRefused) {
-    if (shell("sqlite3 shop.db 'CREATE TABLE outbox (a, b)'").status != 0) GTEST_SKIP() << "no sqlite3 here";
+    ASSERT_EQ(shell("sqlite3 shop.db 'CREATE TABLE outbox (a, b)'").status, 0);
     expect_failure(millrace({"outbox", "stats", "--outbox", outbox()}), {outbox(), "outbox"});
     EXPECT_NE(millrace({"outbox", "init", "--outbox", outbox()}).status, 0);
 }
 
 TEST_F(CliFiles, AReadOnlyFileIsSaidToBeReadOnly) {
-    if (::geteuid() == 0) GTEST_SKIP() << "root writes everywhere";
     make_outbox();
-    (void)shell("chmod a-w shop.db . ");
-    expect_failure(
-        millrace({"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "v"}),
-        {outbox(), "read-only"}
-    );
+    (void)shell("chmod a-w shop.db .");
+    const auto done = millrace({"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "v"});
+    const bool superuser = ::access(path("shop.db").c_str(), W_OK) == 0;  // who may write any file
     (void)shell("chmod u+w .");
+    if (superuser) {
+        EXPECT_EQ(done.status, 0) << done.errors;
+    } else {
+        expect_failure(done, {outbox(), "read-only"});
+    }
 }
 
 TEST_F(CliFiles, ALockedFileIsSaidToBeLocked) {
@@ -79,8 +81,6 @@ TEST_F(CliFiles, ALockedFileIsSaidToBeLocked) {
         "$M outbox put --outbox sqlite:shop.db --topic t --value v; s=$?; kill "
         "%1; exit $s"
     );
-    if (done.errors.find("sqlite3: command not found") != std::string::npos)
-        GTEST_SKIP() << "no sqlite3 here";
     EXPECT_EQ(done.status, 1);
     EXPECT_THAT(done.errors, AllOf(HasSubstr("sqlite:shop.db"), HasSubstr("lock")));
 }
