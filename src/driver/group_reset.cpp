@@ -145,7 +145,7 @@ void group_reset::impl::write_next() {
     if (next == plan.shards.size()) return finish(report);
     auto& row = plan.shards[next];
     row.updated_at = loop.wall();
-    store.write(row, version{row.version.value() - 1}, alive.guard([this](result<void> outcome) {
+    store.write(row, version{row.version.value() - 1}, alive.guard([this](const result<void>& outcome) {
         written(outcome);
     }));
 }

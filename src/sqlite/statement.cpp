@@ -92,7 +92,7 @@ std::int64_t statement::integer(int column) const {
 std::string_view statement::bytes(int column) const {
     // Text comes as it is stored, which `database::open` has made sure is UTF-8; numbers are formatted.
     const void* const data = sqlite3_column_blob(handle_, column);
-    if (data == nullptr) return {"", 0};
+    if (data == nullptr) return "";
     return {static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
 }
 

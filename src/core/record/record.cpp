@@ -7,7 +7,7 @@
 namespace millrace {
 
 std::string_view record_batch::store(std::string_view bytes) {
-    if (bytes.empty()) return {"", 0};
+    if (bytes.empty()) return "";  // not null: present, and empty
     if (bytes.size() > block_left_) {
         const auto size = std::max(bytes.size(), std::clamp(bytes_, block_bytes_min, block_bytes_max));
         blocks_.push_back(std::make_unique_for_overwrite<char[]>(size));
