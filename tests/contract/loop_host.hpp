@@ -1,6 +1,7 @@
 /// A host on real threads for tests: callbacks run on whichever thread turns the loop.
 #pragma once
 
+#include "contract/await.hpp"
 #include "port/host.hpp"
 
 #include <millrace/log.hpp>
@@ -79,16 +80,7 @@ public:
     /// Makes a request and turns the loop until it completes.
     template <class T>
     result<T> await(const std::function<void(completion<T>)>& request) {
-        auto outcome = std::make_shared<std::optional<result<T>>>();
-        request([outcome](result<T> r) {
-            EXPECT_FALSE(outcome->has_value()) << "completed twice";
-            outcome->emplace(std::move(r));
-        });
-        EXPECT_FALSE(outcome->has_value()) << "completed inside the call";
-        if (!run_until([&] { return outcome->has_value(); })) {
-            return fail(errc::internal, "the request did not complete within the limit of the test");
-        }
-        return std::move(**outcome);
+        return await_once<T>(request, [this](const auto& done) { return run_until(done); });
     }
 
 private:

@@ -1,5 +1,6 @@
 #include "contract/outbox_source_contract.hpp"
 
+#include "contract/await.hpp"
 #include "contract/outbox_worlds.hpp"
 
 #include <optional>
@@ -18,16 +19,7 @@ using condition = bury_request::condition;
 struct OutboxSource : testing::TestWithParam<outbox_source_case> {
     template <class T, class F>
     result<T> await(F request) {
-        auto outcome = std::make_shared<std::optional<result<T>>>();
-        request([outcome](result<T> r) {
-            EXPECT_FALSE(outcome->has_value()) << "completed twice";
-            outcome->emplace(std::move(r));
-        });
-        EXPECT_FALSE(outcome->has_value()) << "completed inside the call";
-        if (!world->run_until([&] { return outcome->has_value(); })) {
-            return fail(errc::internal, "the request did not complete");
-        }
-        return std::move(**outcome);
+        return await_once<T>(request, [this](const auto& done) { return world->run_until(done); });
     }
     fetch_reply fetch(fetch_request request = {}) {
         auto reply =

@@ -1,6 +1,7 @@
 /// What every `record_source` must do. An implementation joins by a `source_world` and one INSTANTIATE line.
 #pragma once
 
+#include "contract/await.hpp"
 #include "port/record_source.hpp"
 
 #include <millrace/error.hpp>
@@ -47,15 +48,7 @@ class RecordSourceContract : public testing::TestWithParam<make_source_world> {
 protected:
     template <class T>
     result<T> await(const std::function<void(completion<T>)>& request) {
-        auto outcome = std::make_shared<std::optional<result<T>>>();
-        request([outcome](result<T> r) {
-            EXPECT_FALSE(outcome->has_value()) << "completed twice";
-            outcome->emplace(std::move(r));
-        });
-        EXPECT_FALSE(outcome->has_value()) << "completed inside the call";
-        if (!world->run_until([&] { return outcome->has_value(); }))
-            return fail(errc::internal, "the request was never completed");
-        return std::move(**outcome);
+        return await_once<T>(request, [this](const auto& done) { return world->run_until(done); });
     }
 
     result<stream_listing> list() {

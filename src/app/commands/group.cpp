@@ -89,16 +89,28 @@ result<void> must_exist(const url& state) {
     );
 }
 
-exit_status show_status(const settings& values) {
-    event_loop loop;
+/// The stream and the state that a command names.
+struct opened_group {
+    std::unique_ptr<record_source> source;
+    std::unique_ptr<lease_store> store;
+};
+
+result<opened_group> open_group(const settings& values, event_loop& loop) {
     const url stream = parse_url(values.text("stream"), url_role::stream).value();
     const url state = parse_url(values.text("state"), url_role::state).value();
-    if (const auto there = must_exist(state); !there) return complain(there.error());
-    const auto source = open_source(stream, loop);
-    if (!source) return complain(source.error());
-    const auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);
-    if (!store) return complain(store.error());
-    const auto data = read_group(loop, **source, **store);
+    if (const auto there = must_exist(state); !there) return tl::unexpected(there.error());
+    auto source = open_source(stream, loop);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);
+    if (!store) return tl::unexpected(std::move(store.error()));
+    return opened_group{std::move(*source), std::move(*store)};
+}
+
+exit_status show_status(const settings& values) {
+    event_loop loop;
+    const auto group = open_group(values, loop);
+    if (!group) return complain(group.error());
+    const auto data = read_group(loop, *group->source, *group->store);
     if (!data) return complain(data.error());
     const group_view view =
         view_group(data->stream.shards, data->workers, data->shards, loop.wall(), process_gone);
@@ -128,20 +140,15 @@ void check_reset(const settings& values, faults& found) {
 
 exit_status reset_group(const settings& values) {
     event_loop loop;
-    const url stream = parse_url(values.text("stream"), url_role::stream).value();
-    const url state = parse_url(values.text("state"), url_role::state).value();
-    if (const auto there = must_exist(state); !there) return complain(there.error());
-    const auto source = open_source(stream, loop);
-    if (!source) return complain(source.error());
-    const auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);
-    if (!store) return complain(store.error());
+    const auto group = open_group(values, loop);
+    if (!group) return complain(group.error());
     const auto listing =
-        wait_for<stream_listing>(loop, [&](auto done) { (*source)->list_shards(std::move(done)); });
+        wait_for<stream_listing>(loop, [&](auto done) { group->source->list_shards(std::move(done)); });
     if (!listing) return complain(listing.error());
     reset_request request = request_of(values).value();
     // "Latest" is a moment of the stream's own clock.
     if (request.start && request.start->policy == start_policy::latest) request.start->at = listing->now;
-    group_reset job(loop, **store, request, this_process(), process_gone);
+    group_reset job(loop, *group->store, request, this_process(), process_gone);
     const auto report = wait_for<reset_report>(loop, [&](auto done) { job.start(std::move(done)); });
     if (!report) return complain(report.error());
     return print(fmt::format(

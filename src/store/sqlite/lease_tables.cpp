@@ -210,17 +210,20 @@ result<void> one_changed(database& db, result<void> done) {
     return fail(errc::conflict, "the row is not as the writer believed; read it again and decide anew");
 }
 
-struct insert_row {
+/// Writes a row of any kind: a new one, or in place of the one of the version expected.
+struct write_row {
     database& db;
     const group_key& group;
+    std::optional<version> expected;
 
     result<void> operator()(const group_row& g) const {
-        return db.run(
+        return write(
             "INSERT INTO millrace_group (stream, group_name, format, version, write_id, stream_identity, "
-            "start, "
-            "start_at, epoch_floor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            group.stream,
-            group.name,
+            "start, start_at, epoch_floor) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO "
+            "NOTHING",
+            "UPDATE millrace_group SET (format, version, write_id, stream_identity, start, start_at, "
+            "epoch_floor) = (?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+            "WHERE stream = ?1 AND group_name = ?2 AND version = ?10",
             g.format,
             g.version.value(),
             g.write_id.value(),
@@ -231,16 +234,16 @@ struct insert_row {
         );
     }
     result<void> operator()(const worker_row& w) const {
-        return db.run(
-            "INSERT INTO millrace_worker (stream, group_name, worker, incarnation, counter, write_id, "
-            "lease_ns, "
-            "changes, "
-            "host, boot_id, pid_namespace, pid, start_time, updated_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            group.stream,
-            group.name,
-            w.worker.value(),
+        return write(
+            "INSERT INTO millrace_worker (stream, group_name, incarnation, worker, counter, write_id, "
+            "lease_ns, changes, host, boot_id, pid_namespace, pid, start_time, updated_at) VALUES "
+            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING",
+            "UPDATE millrace_worker SET (worker, counter, write_id, lease_ns, changes, host, boot_id, "
+            "pid_namespace, pid, start_time, updated_at) = "
+            "(?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "
+            "WHERE stream = ?1 AND group_name = ?2 AND incarnation = ?3 AND counter = ?15",
             w.incarnation.value(),
+            w.worker.value(),
             w.counter.value(),
             w.write_id.value(),
             w.lease.count(),
@@ -255,14 +258,13 @@ struct insert_row {
     }
     result<void> operator()(const shard_row& s) const {
         const auto at = columns_of(s);
-        return db.run(
+        return write(
             "INSERT INTO millrace_shard (stream, group_name, shard, parents, owner, epoch, version, "
-            "write_id, "
-            "sequence, "
-            "sub_sequence, arrival, finished_at, updated_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            group.stream,
-            group.name,
+            "write_id, sequence, sub_sequence, arrival, finished_at, updated_at) VALUES "
+            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING",
+            "UPDATE millrace_shard SET (parents, owner, epoch, version, write_id, sequence, sub_sequence, "
+            "arrival, finished_at, updated_at) = (?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+            "WHERE stream = ?1 AND group_name = ?2 AND shard = ?3 AND version = ?14",
             s.shard.value(),
             parents_to_json(s.parents),
             s.owner.value(),
@@ -277,6 +279,14 @@ struct insert_row {
         );
     }
 
+private:
+    template <class... Ts>
+    [[nodiscard]] result<void> write(std::string_view insert, std::string_view update, const Ts&... values)
+        const {
+        if (expected) return db.run(update, group.stream, group.name, values..., expected->value());
+        return db.run(insert, group.stream, group.name, values...);
+    }
+
     struct checkpoint_columns {
         std::optional<std::string> sequence;
         std::optional<std::uint64_t> sub_sequence;
@@ -286,74 +296,6 @@ struct insert_row {
         if (!s.checkpoint) return {};
         const auto& at = s.checkpoint->position;
         return {at.sequence.to_string(), at.sub_sequence, millis(s.checkpoint->arrival)};
-    }
-};
-
-struct update_row {
-    database& db;
-    const group_key& group;
-    version expected;
-
-    result<void> operator()(const group_row& g) const {
-        return db.run(
-            "UPDATE millrace_group SET format = ?, version = ?, write_id = ?, stream_identity = ?, start = "
-            "?, "
-            "start_at = ?, epoch_floor = ? WHERE stream = ? AND group_name = ? AND version = ?",
-            g.format,
-            g.version.value(),
-            g.write_id.value(),
-            g.stream_identity,
-            start_names[static_cast<std::size_t>(g.start)],
-            millis(g.start_at),
-            g.epoch_floor.value(),
-            group.stream,
-            group.name,
-            expected.value()
-        );
-    }
-    result<void> operator()(const worker_row& w) const {
-        return db.run(
-            "UPDATE millrace_worker SET worker = ?, counter = ?, write_id = ?, lease_ns = ?, changes = ?, "
-            "host = ?, boot_id = ?, pid_namespace = ?, pid = ?, start_time = ?, updated_at = ? "
-            "WHERE stream = ? AND group_name = ? AND incarnation = ? AND counter = ?",
-            w.worker.value(),
-            w.counter.value(),
-            w.write_id.value(),
-            w.lease.count(),
-            w.changes,
-            w.process.host,
-            w.process.boot_id,
-            w.process.pid_namespace,
-            w.process.pid,
-            w.process.start_time,
-            millis(w.updated_at),
-            group.stream,
-            group.name,
-            w.incarnation.value(),
-            expected.value()
-        );
-    }
-    result<void> operator()(const shard_row& s) const {
-        const auto at = insert_row::columns_of(s);
-        return db.run(
-            "UPDATE millrace_shard SET parents = ?, owner = ?, epoch = ?, version = ?, write_id = ?, "
-            "sequence = ?, sub_sequence = ?, arrival = ?, finished_at = ?, updated_at = ? "
-            "WHERE stream = ? AND group_name = ? AND shard = ? AND version = ?",
-            parents_to_json(s.parents),
-            s.owner.value(),
-            s.epoch.value(),
-            s.version.value(),
-            s.write_id.value(),
-            at.sequence,
-            at.sub_sequence,
-            at.arrival,
-            millis(s.finished_at),
-            millis(s.updated_at),
-            group.stream,
-            group.name,
-            s.shard.value(),
-            expected.value()
-        );
     }
 };
 
@@ -442,8 +384,7 @@ result<std::optional<lease_row>> read(database& db, const group_key& group, cons
 result<void> write(
     database& db, const group_key& group, const lease_row& row, std::optional<version> expected
 ) {
-    if (expected) return one_changed(db, std::visit(update_row{db, group, *expected}, row));
-    return one_changed(db, std::visit(insert_row{db, group}, row));
+    return one_changed(db, std::visit(write_row{db, group, expected}, row));
 }
 
 result<void> remove(database& db, const group_key& group, const lease_key& key, version expected) {
