@@ -34,7 +34,7 @@ struct target {
     void (*run)(std::string_view);
 };
 
-constexpr std::array targets{
+inline constexpr std::array targets{
     target{"ndjson", ndjson},
     target{"config", config},
     target{"outbox_headers", outbox_headers},
