@@ -30,6 +30,9 @@ public:
     /// Writes whatever stands there: for tests that set a scene.
     void put(const lease_row& row) { rows_[key_of(row)] = row; }
 
+    /// Loses everything, as a store whose file was deleted and made anew.
+    void clear() { rows_.clear(); }
+
     [[nodiscard]] const lease_row* find(const lease_key& key) const;
     [[nodiscard]] const std::map<lease_key, lease_row>& rows() const noexcept { return rows_; }
     void observe(observer what) { observer_ = std::move(what); }

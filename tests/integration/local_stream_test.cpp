@@ -302,6 +302,26 @@ TEST_F(LocalPorts, ASourceNamesWhatIsMissing) {
     EXPECT_THAT(unknown.error().detail, HasSubstr("did you mean \"orders\"?"));
 }
 
+TEST_F(LocalPorts, AFileOrStreamThatIsAwayForAMomentEndsNoShard) {
+    const shard_id shard{"shardId-000000000000"};
+    const auto fault_of = [&](local_source& source) {
+        const auto read = loop.await<read_reply>([&](auto done) {
+            source.read(shard, read_cursor{"1"}, {}, std::move(done));
+        });
+        const auto opened = loop.await<read_cursor>([&](auto done) {
+            source.open(shard, from::trim_horizon{}, std::move(done));
+        });
+        EXPECT_FALSE(read || opened);
+        EXPECT_EQ(read.error().code, opened.error().code);
+        return read.error();
+    };
+    local_source no_file(loop, directory.file("nowhere.db"), "orders");
+    EXPECT_EQ(fault_of(no_file).code, errc::unavailable);
+    local_source no_stream(loop, file, "order");
+    EXPECT_EQ(fault_of(no_stream).code, errc::unavailable);
+    EXPECT_EQ(fault_of(no_stream).retry, retry_advice::after_delay);
+}
+
 TEST_F(LocalPorts, WatchTellsOfAnotherProcessesRecordsSoon) {
     local_source source(loop, file, "orders");
     (void)loop.await<stream_listing>([&](auto done) { source.list_shards(std::move(done)); });

@@ -93,6 +93,8 @@ void coordinator::on(const session_came& what) {
     mine_ = what.mine;
     want_workers_ = want_rows_ = true;
     next_tick_ = now_;
+    // The old session may be over because the whole store was made anew.
+    if (group_state_ == group_state::known) group_state_ = group_state::unknown;
 }
 
 void coordinator::on(const session_went& what) {

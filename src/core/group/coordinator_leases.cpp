@@ -103,7 +103,12 @@ void coordinator::step_lease(const shard_id& shard, const lease_machine::event& 
     const bool was_active = lease.active();
     const auto actions = lease.step(now_, what);
     if (was_taking && lease.now_in() != lease_machine::state::taking) --taking_;
-    table_.put(lease.row(), steps_);
+    if (lease.row_gone()) {
+        table_.forget(shard);  // and made anew by the next plan
+        replan_ = true;
+    } else {
+        table_.put(lease.row(), steps_);
+    }
     for (const auto& action : actions)
         lease_happened(shard, lease, action);
     if (was_active && !lease.active()) lease_ended(shard, lease);

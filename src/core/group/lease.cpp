@@ -258,6 +258,7 @@ error lease_machine::not_mine(const shard_row& row) const {
 // The row as read settles what is in doubt.
 void lease_machine::decide(mono_time now, const std::optional<shard_row>& row) {
     must_read_ = false;
+    row_gone_ = !row;
     if (!row) {
         error gone{
             errc::not_owner,

@@ -106,6 +106,9 @@ public:
     [[nodiscard]] bool active() const { return state_ == state::taking || state_ == state::held; }
 
     /// The row as last read or as our last confirmed write left it.
+    /// The row was read and is not there: somebody deleted it, or the whole store was made anew.
+    [[nodiscard]] bool row_gone() const noexcept { return row_gone_; }
+
     [[nodiscard]] const shard_row& row() const { return row_; }
 
     /// The epoch of the lease, also after its end.
@@ -151,6 +154,7 @@ private:
 
     bool outstanding_{false};
     bool must_read_{false};
+    bool row_gone_{false};
     aim aim_{aim::take};
     std::optional<shard_row> sent_;             // the write that is outstanding or was last
     std::vector<millrace::write_id> unproved_;  // all-shards mode: writes in doubt, bounded

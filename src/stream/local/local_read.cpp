@@ -17,6 +17,14 @@
 
 namespace millrace::local {
 
+error not_there_now(error why) {
+    if (why.code == errc::not_found) {
+        why.code = errc::unavailable;
+        why.retry = retry_advice::after_delay;
+    }
+    return why;
+}
+
 namespace {
 
 /// One snapshot of a shard, for as long as the object lives.
@@ -30,7 +38,7 @@ result<shard_view> view_shard(sqlite::database& db, std::string_view stream, con
     auto snapshot = db.begin(sqlite::transaction_kind::deferred);
     if (!snapshot) return tl::unexpected(std::move(snapshot.error()));
     auto row = find_stream(db, stream);
-    if (!row) return tl::unexpected(std::move(row.error()));
+    if (!row) return tl::unexpected(not_there_now(std::move(row.error())));
     auto entry = find_shard(db, *row, shard);
     if (!entry) return tl::unexpected(std::move(entry.error()));
     return shard_view{std::move(*snapshot), std::move(*row), std::move(*entry)};

@@ -12,6 +12,10 @@
 
 namespace millrace::local {
 
+/// To a reader, `not_found` means that its shard has ended for good. A file or a stream that is not there may
+/// have been moved away for a moment, which ends nothing: it is `unavailable`.
+[[nodiscard]] error not_there_now(error why);
+
 /// Waits for a write in progress before it reads the clock, so that every record that is not yet visible will
 /// arrive at or after `now`. Where the file cannot be locked, `now` is rounded down by a second instead.
 [[nodiscard]] result<stream_listing> list_stream(

@@ -5,6 +5,7 @@
 #include "local_schema.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,6 +48,23 @@ struct local_source::impl {
               thread_options(options)
           ) {}
 
+    /// For requests about one shard: `job` runs with the open file, so what keeps the file from being opened
+    /// is told apart from what `job` found in it.
+    template <class T, class F>
+    void of_shard(F job, completion<T> done) {
+        auto opened = std::make_shared<bool>(false);
+        thread.template run<T>(
+            [opened, job = std::move(job)](sqlite::database& db) {
+                *opened = true;
+                return job(db);
+            },
+            [opened, done = std::move(done)](result<T> outcome) {
+                if (!outcome && !*opened) outcome = tl::unexpected(local::not_there_now(outcome.error()));
+                done(std::move(outcome));
+            }
+        );
+    }
+
     const std::string stream;
     const local_clock clock;
     sqlite::db_thread thread;  // the last one: its jobs use the others
@@ -65,7 +83,7 @@ void local_source::list_shards(completion<stream_listing> done) {
 }
 
 void local_source::open(shard_id shard, start_position start, completion<read_cursor> done) {
-    impl_->thread.run<read_cursor>(
+    impl_->of_shard<read_cursor>(
         [me = impl_.get(), shard = std::move(shard), start](sqlite::database& db) {
             return local::open_cursor(db, me->stream, shard, start);
         },
@@ -74,7 +92,7 @@ void local_source::open(shard_id shard, start_position start, completion<read_cu
 }
 
 void local_source::read(shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done) {
-    impl_->thread.run<read_reply>(
+    impl_->of_shard<read_reply>(
         [me = impl_.get(), shard = std::move(shard), cursor = std::move(cursor), limits](sqlite::database& db
         ) { return local::read_records(db, me->stream, shard, cursor, limits); },
         std::move(done)

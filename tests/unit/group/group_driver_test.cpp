@@ -53,6 +53,18 @@ TEST_F(GroupDriver, AStoppedWorkerLeavesNothingBehindAndItsShardsMoveAtOnce) {
     EXPECT_EQ(b.held.size(), 4U);
 }
 
+TEST_F(GroupDriver, AStoreThatWasMadeAnewIsFilledAgainAndEpochsGoOnAbove) {
+    auto& a = run("a");
+    world.run_for(2s);
+    const auto before = row("shard-0000").epoch;
+    table.clear();
+    world.run_for(10s);
+    EXPECT_EQ(a.held.size(), 4U);
+    EXPECT_TRUE(each_shard_has_one_holder());
+    EXPECT_GT(row("shard-0000").epoch, before);
+    EXPECT_NE(table.find(std::monostate{}), nullptr);
+}
+
 TEST_F(GroupDriver, AKilledWorkerOfAnotherMachineLapsesByItsOwnLease) {
     auto& a = run("a");
     auto& b = run("b");
