@@ -325,6 +325,7 @@ void group_oracle::acknowledged(const shard_id& shard, epoch e, const position& 
     auto& state = state_of(shard);
     if (state.shard == nullptr) return;
     const auto index = index_of(*state.shard, at);
+    trace_.say("handler", "acknowledges {} [{}] epoch {}", shard.value(), index, e.value());
     book_.acknowledged(shard, e, index);
     if (index >= state.acknowledged.size() || state.acknowledged[index] != 0) return;
     state.acknowledged[index] = 1;
@@ -346,7 +347,7 @@ std::string group_oracle::lagging(nanoseconds age) const {
 std::string group_oracle::unwritten(nanoseconds age) const {
     for (const auto& [id, state] : shards_) {
         const auto* row = table_.find(id);
-        if (row == nullptr || state.shard == nullptr) continue;
+        if (row == nullptr || state.shard == nullptr || state.shard->expired) continue;
         const auto& written = std::get<shard_row>(*row).checkpoint;
         auto i = written ? index_of(*state.shard, written->position) + 1 : 0;
         world_time since{0};  // when the last of those up to here was acknowledged

@@ -127,6 +127,11 @@ void member::pause() {
     loop_.pause();
 }
 
+void member::jump_wall(nanoseconds by) {
+    keeper_.jump_wall(by);
+    loop_.jump_wall(by);
+}
+
 void member::resume() {
     keeper_.resume();
     loop_.resume();

@@ -69,6 +69,7 @@ public:
     void stop(completion<void> done);
 
     void pause();
+    void jump_wall(nanoseconds by);
     void resume();
 
     [[nodiscard]] sim_host& loop() noexcept { return loop_; }

@@ -45,7 +45,8 @@ publish_book::cause publish_book::judge(const std::string& who, epoch under, row
             before.who
         );
     const auto overdue = before.last == answer::taken && before.at + bounds.delete_delay + patience < end;
-    if (overdue && !health_.troubled(before.who, before.at))
+    // An answer that comes after the lease was lost is nobody's.
+    if (overdue && !health_.troubled(before.who, alive ? before.sent : before.at))
         verdicts_.broken(
             "row {} is published again: {} had its acknowledgement for {} ms and did not delete it",
             id.value(),

@@ -141,6 +141,17 @@ void draw_process_faults(dice& d, scenario& s) {
     p.twin_every = d.at_times(10, 4s, 12s);
     p.outage_every = d.at_times(25, 3s, 10s);
     p.replay_every = d.at_times(50, 2s, 6s);
+    p.trim_every = d.at_times(20, 500ms, 3s);
+    p.keeps = d.span(1s, 6s);
+    p.clock_every = d.at_times(20, 1s, 5s);
+    if (p.trim_every > 0ns) {
+        s.topic.retention = std::chrono::duration_cast<milliseconds>(p.keeps);
+        s.topic.trimmed_is_error = d.chance(50);
+        // Longer than a listing of the stream can be old: whoever still believes in a shard makes its row
+        // anew.
+        if (d.chance(50)) s.group.discover_every = 1s;
+        s.group.tidy_after = d.chance(50) && s.group.discover_every == 1s ? nanoseconds{4s} : nanoseconds{1h};
+    }
     if (!d.chance(20)) return;
     // A storm: processes hardly ever run for the length of a lease.
     p.crash_every = 1500ms;
@@ -153,6 +164,7 @@ void draw_misbehaviour(dice& d, scenario& s) {
     s.handler.throws = d.sometimes(20, 15);
     s.handler.partial = d.sometimes(50, 80);
     s.handler.poison = d.sometimes(25, 5);
+    s.handler.stuck = d.sometimes(15, 3);
     s.writers.guilty = d.sometimes(40, 10);
     s.writers.reluctant = d.sometimes(30, 10);
     // Under `stop` a row that can never be sent would end every relay for ever.

@@ -35,6 +35,7 @@ struct handler_habits {
     std::uint32_t fails{0};
     std::uint32_t throws{0};
     std::uint32_t later{0};       ///< Acknowledges after it has returned, in any order.
+    std::uint32_t stuck{0};       ///< Of those acknowledgements: come only when it is mended.
     std::uint32_t partial{0};     ///< Of the failing calls: acknowledges a part before.
     std::uint32_t poison{0};      ///< Of the records: fail every time, until mended unless dead-lettered.
     nanoseconds waits_max{2ms};   ///< A call waits so long for a thread.
@@ -52,6 +53,9 @@ struct process_faults {
     nanoseconds reshard_every{0};
     nanoseconds outage_every{0};  ///< A service is down for a while.
     nanoseconds replay_every{0};  ///< Dead letters are put back.
+    nanoseconds trim_every{0};    ///< The stream forgets records, handled or not.
+    nanoseconds keeps{0};         ///< For so long it keeps them.
+    nanoseconds clock_every{0};   ///< A wall clock jumps by hours.
 };
 
 struct scenario {

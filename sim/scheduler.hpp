@@ -70,6 +70,9 @@ public:
     void post(std::function<void()> what) override;
     [[nodiscard]] log_sink& log() override { return *log_; }
 
+    /// Somebody sets the wall clock.
+    void jump_wall(nanoseconds by) { clock_.wall_offset += by; }
+
     void pause();
     void resume();
     void crash();

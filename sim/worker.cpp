@@ -96,6 +96,10 @@ private:
             const auto when = loop_.now() + nanoseconds{static_cast<std::int64_t>(random_.below(span))};
             const auto fails =
                 is_poison(batch->records()[i]) || (!setup_.mended && random_.chance(setup_.habits.fails / 4));
+            if (!fails && !setup_.mended && random_.chance(setup_.habits.stuck)) {
+                wait_for_mending(batch, i, how);
+                continue;
+            }
             loop_.call_at(when, [this, batch, i, fails, under = how.epoch, ack = how.acknowledge] {
                 if (fails) {
                     setup_.oracle.failed(batch->shard(), under, batch->records()[i].position);
@@ -107,6 +111,16 @@ private:
             });
         }
         return handled::later;
+    }
+
+    void wait_for_mending(
+        const std::shared_ptr<const record_batch>& batch, std::size_t i, const delivery& how
+    ) {
+        loop_.call_at(loop_.now() + 100ms, [this, batch, i, how] {
+            if (!setup_.mended) return wait_for_mending(batch, i, how);
+            setup_.oracle.acknowledged(batch->shard(), how.epoch, batch->records()[i].position);
+            how.acknowledge.one(i);
+        });
     }
 
     [[nodiscard]] bool is_poison(const record& r) const {

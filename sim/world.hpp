@@ -74,6 +74,8 @@ private:
     void reshard();
     void outage();
     void replay();
+    void trim();
+    void set_a_clock();
     void look_at_budgets();
     void calm_down();
 

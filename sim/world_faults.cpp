@@ -31,6 +31,8 @@ void world::plan_faults() {
     every(p.reshard_every, [this] { reshard(); });
     every(p.outage_every, [this] { outage(); });
     every(p.replay_every, [this] { replay(); });
+    every(p.trim_every, [this] { trim(); });
+    every(p.clock_every, [this] { set_a_clock(); });
     every(200ms, [this] { look_at_budgets(); });
     if (plan_.sick_shard) orders_->sick.insert(orders_->shards().front()->listed.shard);
     scheduler_.at(plan_.faults_until, [this] { calm_down(); });
@@ -144,6 +146,42 @@ void world::replay() {
     const auto lane = lane_of(outbox_.dead()[random_.below(outbox_.dead().size())].row);
     trace_.say("operator", "replays the lane {}/{}", lane.topic, lane.key.value_or("-"));
     outbox_.replay(lane);
+}
+
+void world::trim() {
+    const auto horizon = scheduler_.now() - plan_.processes.keeps;
+    std::vector<shard_id> empty;
+    for (const auto& stored : orders_->shards()) {
+        if (stored->expired) continue;
+        const auto& records = stored->records;
+        const auto old = static_cast<std::size_t>(
+            std::count_if(records.begin(), records.end(), [&](const auto& r) { return r.arrived < horizon; })
+        );
+        if (old > stored->trimmed) {
+            trace_.say("stream", "trims {} up to record {}", stored->listed.shard.value(), old);
+            orders_->trim(stored->listed.shard, old - stored->trimmed);
+        }
+        // Parents leave the list before their children.
+        const auto& parents = stored->listed.parents;
+        const auto first = std::none_of(parents.begin(), parents.end(), [this](const shard_id& parent) {
+            return orders_->find(parent) != nullptr;
+        });
+        const auto none_left = stored->listed.closed && stored->trimmed == records.size();
+        if (first && none_left && !records.empty()) empty.push_back(stored->listed.shard);
+    }
+    for (const auto& shard : empty) {
+        if (!random_.chance(30)) continue;
+        trace_.say("stream", "no longer lists {}", shard.value());
+        orders_->expire(shard);
+    }
+}
+
+void world::set_a_clock() {
+    auto* where = some_running();
+    if (where == nullptr) return;
+    const auto by = upto(10h) - 5h;
+    trace_.say(where->process->part().name(), "its wall clock jumps by {} s", by / 1s);
+    where->process->part().jump_wall(by);
 }
 
 void world::look_at_budgets() {
