@@ -51,7 +51,7 @@ void world::wire() {
     group_oracle_.book().bounds = {
         plan_.group.checkpoint_every,
         plan_.group.checkpoint_records,
-        std::min(plan_.group.drain_limit, plan_.shard.drain_limit),
+        plan_.group.drain_limit,
         plan_.session.lease};
     relay_oracle_.book().bounds = {
         plan_.relay.delete_delay, plan_.relay.client_window_rows, plan_.session.lease};

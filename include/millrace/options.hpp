@@ -31,7 +31,7 @@ struct group_options {
     nanoseconds checkpoint_every{1s};           ///< The age of an acknowledgement that is not yet written.
     std::uint64_t checkpoint_records{10'000};   ///< So many unwritten acknowledgements are written at once.
     std::uint32_t checkpoints_per_second{200};  ///< Budget of this worker over all its shards.
-    nanoseconds drain_limit{10s};
+    nanoseconds drain_limit{10s};  ///< A shard to be given back waits so long for its acknowledgements.
     nanoseconds tidy_after{std::chrono::hours{1}};  ///< Finished rows whose shard is unlisted for so long go.
 
     /// One process, no session: takes every shard, is refused by live sessions and by a second process.
@@ -60,9 +60,6 @@ struct shard_options {
     nanoseconds tip_interval{1s};    ///< Between two reads at the tip when the source signals no change.
     nanoseconds backoff_min{100ms};  ///< After a throttled or failed read; doubles up to `backoff_max`.
     nanoseconds backoff_max{10s};
-
-    /// How long a shard that is to be given back waits for the handler and its acknowledgements.
-    nanoseconds drain_limit{10s};
 
     [[nodiscard]] result<void> validate() const;
 };

@@ -36,6 +36,9 @@ struct relay_status {
 
     std::uint64_t duplicates_at_risk{0};  ///< What a crash now would publish again, at most.
     std::uint64_t bytes_in_memory{0};
+
+    /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
+    std::optional<error> last_error;
 };
 
 struct relay_settings {

@@ -1,5 +1,7 @@
 #include "service.hpp"
 
+#include "json_text.hpp"
+
 #include <fmt/format.h>
 
 namespace millrace::app {
@@ -103,6 +105,11 @@ std::string service::status_json() const {
     for (const metric& m : metrics()) {
         if (out.size() > 1) out += ',';
         out += fmt::format("\"{}\":{:.0f}", m.name.substr(m.name.find('_') + 1), m.value);
+    }
+    const std::lock_guard lock(turn_);
+    if (const auto* relay = std::get_if<relay_status>(&latest_); relay != nullptr && relay->last_error) {
+        const error& why = *relay->last_error;
+        out += ",\"relay_last_error\":" + json_string(fmt::format("{}: {}", name_of(why.code), why.detail));
     }
     return out + "}\n";
 }

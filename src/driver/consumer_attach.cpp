@@ -22,6 +22,7 @@ public:
         group_.release(shard, e, std::move(done));
     }
     void discover_soon() override { group_.discover_soon(); }
+    [[nodiscard]] nanoseconds drain_limit() const override { return group_.drain_limit(); }
 
 private:
     group_driver& group_;

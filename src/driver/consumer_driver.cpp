@@ -40,10 +40,15 @@ struct consumer_driver::impl {
           pool(workers),
           dead_letters(dead),
           options(std::move(with)),
-          memory(std::make_shared<read_memory>(loop, options.memory_bytes, [this](read_memory::member who) {
-              if (const auto found = by_member.find(who); found != by_member.end())
-                  found->second->memory_turn();
-          })) {
+          memory(std::make_shared<read_memory>(
+              loop,
+              options.memory_bytes,
+              [this](read_memory::member who) {
+                  if (const auto found = by_member.find(who); found != by_member.end())
+                      found->second->memory_turn();
+              }
+          )),
+          failures(loop) {
         MILLRACE_ASSERT(options.on_failure != failure_policy::dead_letter || dead_letters != nullptr);
     }
 
@@ -84,6 +89,7 @@ struct consumer_driver::impl {
     std::unique_ptr<shard_leases> leases;
     std::shared_ptr<read_memory> memory;
     consumer_counters counters;
+    paced_log failures;
     std::function<void(const error&)> on_failed;
     std::map<shard_id, std::unique_ptr<shard_driver>> shards;
     std::vector<std::unique_ptr<shard_driver>> retiring;  // of earlier leases, a call still under way
@@ -111,9 +117,17 @@ void consumer_driver::impl::granted(const lease_grant& grant) {
         return r->shard() == grant.shard && !r->over();
     });
     const shard_surroundings around{
-        loop, source, handler, pool, dead_letters, options, *leases, *memory, counters, alive.guard([this] {
-            sweep();
-        })};
+        loop,
+        source,
+        handler,
+        pool,
+        dead_letters,
+        options,
+        *leases,
+        *memory,
+        counters,
+        failures,
+        alive.guard([this] { sweep(); })};
     const auto pin = std::chrono::floor<std::chrono::seconds>(stream_time().value_or(loop.wall()));
     auto made = std::make_unique<shard_driver>(around, grant, pin);
     auto& shard = *shards.emplace(grant.shard, std::move(made)).first->second;

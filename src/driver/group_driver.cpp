@@ -2,6 +2,7 @@
 
 #include "group/coordinator.hpp"
 #include "overload.hpp"
+#include "paced_log.hpp"
 
 #include <deque>
 #include <map>
@@ -37,7 +38,9 @@ struct group_driver::impl {
           lister(li),
           session(se),
           listener(to),
-          machine(options, std::move(self), std::move(gone), [&l] { return l.random(); }) {}
+          drain_limit(options.drain_limit),
+          machine(options, std::move(self), std::move(gone), [&l] { return l.random(); }),
+          failures(l) {}
 
     ~impl() {
         if (timer) loop.cancel(timer->first);
@@ -88,7 +91,9 @@ struct group_driver::impl {
     shard_lister& lister;
     session_view* session;
     group_listener& listener;
+    const nanoseconds drain_limit;
     coordinator machine;
+    paced_log failures;
     lifetime alive;
 
     std::deque<work> queue;
@@ -322,7 +327,11 @@ void group_driver::impl::carry_out(const group_stopped& a) {
 
 void group_driver::impl::carry_out(const group_note& a) {
     if (!loop.log().enabled(a.level)) return;
-    loop.log().write(a.level, a.event, {{a.key, a.value}, {"detail", a.detail}});
+    if (a.again_and_again) {
+        failures.write(a.level, a.event, {{a.key, a.value}, {"detail", a.detail}}, a.detail);
+    } else {
+        loop.log().write(a.level, a.event, {{a.key, a.value}, {"detail", a.detail}});
+    }
 }
 
 group_driver::group_driver(
@@ -375,6 +384,10 @@ void group_driver::release(const shard_id& shard, epoch e, completion<void> done
 
 void group_driver::discover_soon() {
     impl_->submit(discover_request{});
+}
+
+nanoseconds group_driver::drain_limit() const {
+    return impl_->drain_limit;
 }
 
 std::vector<shard_view> group_driver::shards() const {

@@ -104,6 +104,8 @@ public:
     /// Lists the stream's shards now: one has just ended, or the caller knows of a change.
     void discover_soon();
 
+    [[nodiscard]] nanoseconds drain_limit() const;
+
     /// What is known now; for status, `--idle-exit` and tests.
     [[nodiscard]] std::vector<shard_view> shards() const;
 

@@ -1,12 +1,16 @@
 #include "relay_driver.hpp"
 
+#include "paced_log.hpp"
 #include "relay/relay.hpp"
 
 #include <deque>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/core.h>
 
 namespace millrace {
 
@@ -21,7 +25,8 @@ struct relay_driver::impl {
           machine(
               options,
               {[&to](const outbox_row& row) { return to.suspect(row); }, [&to] { return to.limits(); }}
-          ) {
+          ),
+          log(loop) {
         source.watch(alive.guard([this] { dispatch(relay_event::source_changed{}); }));
     }
 
@@ -137,9 +142,29 @@ struct relay_driver::impl {
     }
 
     void carry_out(relay_action::report& a) {
-        if (!loop.log().enabled(a.level)) return;
-        loop.log().write(
-            a.level, a.what, {{"code", std::string(name_of(a.why.code))}, {"detail", a.why.detail}}
+        if (!log.enabled(a.level)) return;
+        log.write(
+            a.level,
+            a.what,
+            {{"code", std::string(name_of(a.why.code))}, {"detail", a.why.detail}},
+            a.why.detail
+        );
+    }
+
+    void carry_out(relay_action::report_rows& a) {
+        if (!log.enabled(a.level)) return;
+        const auto& news = a.news;
+        log.write(
+            a.level,
+            a.what,
+            {{"id", std::to_string(news.first.value())},
+             {"rows", std::to_string(news.rows)},
+             {"topic", news.topic},
+             {"lane", fmt::format("{:08x}", news.lane)},
+             {"attempts", std::to_string(news.attempts)},
+             {"reason", news.reason},
+             {"detail", news.detail}},
+            news.detail
         );
     }
 
@@ -153,6 +178,7 @@ struct relay_driver::impl {
     event_sink& sink;
     std::function<bool()> may_act;
     relay_machine machine;
+    paced_log log;
     epoch mine;
     std::deque<relay_event::any> events;
     std::vector<relay_event::any> undone;
@@ -193,6 +219,10 @@ bool relay_driver::empty() const {
 
 relay_counters relay_driver::counters() const {
     return impl_->machine.counters();
+}
+
+std::optional<error> relay_driver::last_error() const {
+    return impl_->machine.last_error();
 }
 
 void relay_driver::on_stopped(std::function<void(const error&)> what) {

@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace millrace {
 
@@ -42,6 +43,9 @@ public:
     /// Everything deliverable has been delivered and deleted. False before the first complete look.
     [[nodiscard]] bool empty() const;
     [[nodiscard]] relay_counters counters() const;
+
+    /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
+    [[nodiscard]] std::optional<error> last_error() const;
 
     /// Called when the `stop` policy meets a row that the sink refuses, and with `not_owner` when the outbox
     /// refuses this epoch; the relay then publishes nothing more until `start`.

@@ -1,6 +1,7 @@
 #include "session_driver.hpp"
 
 #include "overload.hpp"
+#include "paced_log.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -17,7 +18,8 @@ struct session_driver::impl {
           store(s),
           listener(l),
           worker(options.worker),
-          machine(std::move(options), std::move(self), [&k] { return k.random(); }) {}
+          machine(std::move(options), std::move(self), [&k] { return k.random(); }),
+          failures(k) {}
 
     ~impl() {
         if (timer) keeper.cancel(*timer);
@@ -32,6 +34,7 @@ struct session_driver::impl {
     void started(const session_machine::started& what);
     void lost(const session_machine::lost& what);
     void stopped(const session_machine::stopped& what);
+    void say_failure(const error& why);
     void arm();
 
     host& keeper;
@@ -39,6 +42,7 @@ struct session_driver::impl {
     session_listener& listener;
     worker_id worker;
     session_machine machine;
+    paced_log failures;
     lifetime alive;
     std::optional<host::timer> timer;
     std::vector<completion<void>> stop_done;
@@ -96,6 +100,7 @@ void session_driver::impl::write(const session_machine::write& what) {
     auto row = what.row;
     row.updated_at = keeper.wall();
     store.write(std::move(row), what.expected, alive.guard([this](result<void> outcome) {
+        if (!outcome) say_failure(outcome.error());
         step(session_machine::write_done{std::move(outcome)});
     }));
 }
@@ -119,6 +124,15 @@ void session_driver::impl::remove(const session_machine::remove& what) {
     store.remove(what.session, what.expected, alive.guard([this](result<void> outcome) {
         step(session_machine::remove_done{std::move(outcome)});
     }));
+}
+
+void session_driver::impl::say_failure(const error& why) {
+    failures.write(
+        log_level::warning,
+        "session.heartbeat_failed",
+        {{"worker", worker.value()}, {"code", std::string(name_of(why.code))}, {"detail", why.detail}},
+        why.detail
+    );
 }
 
 void session_driver::impl::started(const session_machine::started& what) {

@@ -1,16 +1,10 @@
+// The other half of a shard: carries out `shard_delivery` on the pool, and keeps the lease.
 #include "shard_driver.hpp"
 
-#include "alarm.hpp"
 #include "assert.hpp"
 #include "handler_call.hpp"
-#include "retry/backoff.hpp"
-#include "shard/delivery.hpp"
-#include "shard/reader.hpp"
-#include "shard_inbox.hpp"
+#include "shard_driver_impl.hpp"
 
-#include <algorithm>
-#include <optional>
-#include <stop_token>
 #include <utility>
 
 #include <fmt/core.h>
@@ -29,199 +23,47 @@ start_position first_position(const lease_grant& grant) {
 
 }  // namespace
 
-struct shard_driver::impl {
-    impl(const shard_surroundings& surroundings, lease_grant granted, wall_time pin)
-        : around(surroundings),
-          grant(std::move(granted)),
-          still_owner([guard = grant.guard] { return guard->may_act(); }),
-          member(around.memory.join()),
-          reader(around.options, first_position(grant), pin),
-          lease_pause(around.options.backoff_min, around.options.backoff_max),
-          inbox(std::make_shared<shard_inbox>(around.loop, [this] { on_reports(); })),
-          read_alarm(around.loop),
-          work_alarm(around.loop),
-          lease_alarm(around.loop) {
-        MILLRACE_ASSERT(grant.guard != nullptr);
-        work.emplace(around.options, grant.shard);
-    }
-
-    ~impl() {
-        stop.request_stop();
-        inbox->close();
-        around.memory.leave(member);
-    }
-
-    impl(const impl&) = delete;
-    impl& operator=(const impl&) = delete;
-
-    [[nodiscard]] mono_time now() const { return around.loop.now(); }
-    [[nodiscard]] const std::string& name() const { return grant.shard.value(); }
-
-    void say(log_level level, std::string_view event, std::string detail) const {
-        auto& log = around.loop.log();
-        if (!log.enabled(level)) return;
-        log.write(
-            level,
-            event,
-            {{"shard", name()}, {"epoch", std::to_string(grant.epoch.value())}, {"detail", std::move(detail)}}
-        );
-    }
-
-    void read_step(const shard_reader::event& what);
-    void on_open(result<read_cursor> how);
-    void on_read(mono_time sent, read_memory::reservation& room, result<read_reply> how);
-    void report(shard_reader::notice what, const error& why);
-    void report_gap(const std::string& detail);
-    void pump_read();
-
-    void on_reports();
-    void take(shard_inbox::report& what);
-    void on_returned(const result<handled>& how);
-    void pump_work();
-    void call_handler(shard_delivery::hand what);
-    void bury(shard_delivery::bury what);
-    void on_stopped();
-
-    void proceed();
-    void revoke();
-    void end_lease(bool finished);
-    void on_lease_ended(bool finished, const result<void>& how);
-    void lost(const error& why);
-    void end_now();
-    void count();
-
-    shard_surroundings around;
-    lease_grant grant;
-    std::function<bool()> still_owner;
-    read_memory::member member;
-    shard_reader reader;
-    std::optional<shard_delivery> work;
-    backoff lease_pause;
-    std::shared_ptr<shard_inbox> inbox;
-    alarm read_alarm;
-    alarm work_alarm;
-    alarm lease_alarm;
-    std::stop_source stop;
-    lifetime alive;
-
-    std::optional<read_cursor> to_read;  // a read that waits for room
-    milliseconds behind{0};              // of the latest read
-    bool calling{false};
-    bool held_back{false};
-    bool draining{false};
-    bool ending{false};  // finish or release is under way
-    bool ended{false};
-    bool stop_said{false};
-    bool gap_said{false};
-    shard_delivery::counters counted;
-};
-
-// Reading.
-
-void shard_driver::impl::read_step(const shard_reader::event& what) {
-    const auto out = reader.step(now(), around.loop.random(), what);
-    if (out.say != shard_reader::notice::none) report(out.say, std::get<shard_reader::failed>(what).why);
-    if (const auto* wait = std::get_if<shard_reader::wait>(&out.next)) {
-        read_alarm.set(wait->until, [this] {
-            read_step(shard_reader::woken{});
-            proceed();
-        });
-    } else if (const auto* read = std::get_if<shard_reader::read>(&out.next)) {
-        to_read = read->cursor;
-    } else if (std::holds_alternative<shard_reader::end>(out.next)) {
-        work->end_read();
-        around.leases.discover_soon();
-    } else if (const auto* open = std::get_if<shard_reader::open>(&out.next); open != nullptr && !draining) {
-        around.source.open(grant.shard, open->start, alive.guard([this](result<read_cursor> how) {
-            on_open(std::move(how));
-        }));
-    }
+shard_driver::impl::impl(const shard_surroundings& surroundings, lease_grant granted, wall_time pin)
+    : around(surroundings),
+      grant(std::move(granted)),
+      still_owner([guard = grant.guard] { return guard->may_act(); }),
+      member(around.memory.join()),
+      reader(around.options, first_position(grant), pin),
+      lease_pause(around.options.backoff_min, around.options.backoff_max),
+      assign_pause(around.options.retry_min, around.options.retry_max),
+      inbox(std::make_shared<shard_inbox>(around.loop, [this] { on_reports(); })),
+      read_alarm(around.loop),
+      work_alarm(around.loop),
+      lease_alarm(around.loop) {
+    MILLRACE_ASSERT(grant.guard != nullptr);
+    work.emplace(around.options, grant.shard);
 }
 
-void shard_driver::impl::on_open(result<read_cursor> how) {
-    if (how) {
-        read_step(shard_reader::opened{std::move(*how)});
-    } else {
-        if (how.error().code == errc::throttled) ++around.counters.reads_throttled;
-        read_step(shard_reader::failed{std::move(how.error())});
-    }
-    proceed();
+shard_driver::impl::~impl() {
+    stop.request_stop();
+    inbox->close();
+    around.memory.leave(member);
 }
 
-void shard_driver::impl::pump_read() {
-    const auto& options = around.options;
-    if (!to_read || draining || work->stopped()) return;
-    // One read ahead of the handler, so that neither waits for the other.
-    if (work->unhanded() >= std::max(options.batch_records, options.read_records / 2)) return;
-    if (work->in_window() >= options.shard_unacknowledged) return;
-    auto room = around.memory.reserve(member, options.read_bytes);
-    if (!room) return;
-    const auto records =
-        std::min<std::uint64_t>(options.read_records, options.shard_unacknowledged - work->in_window());
-    const read_limits limits{static_cast<std::size_t>(records), room->bytes()};
-    auto cursor = *std::exchange(to_read, std::nullopt);
-    ++around.counters.reads;
-    around.source.read(
-        grant.shard,
-        std::move(cursor),
-        limits,
-        alive.guard([this, sent = now(), room = std::move(room)](result<read_reply> how) {
-            on_read(sent, *room, std::move(how));
-        })
+void shard_driver::impl::say(log_level level, std::string_view event, std::string detail) const {
+    auto& log = around.loop.log();
+    if (!log.enabled(level)) return;
+    log.write(
+        level,
+        event,
+        {{"shard", name()}, {"epoch", std::to_string(grant.epoch.value())}, {"detail", std::move(detail)}}
     );
 }
 
-void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room, result<read_reply> how) {
-    if (!how) {
-        if (how.error().code == errc::throttled) ++around.counters.reads_throttled;
-        read_step(shard_reader::failed{std::move(how.error())});
-        return proceed();
-    }
-    const auto records = how->records->records();
-    behind = how->behind;
-    shard_reader::records got{std::move(how->next), std::nullopt, how->behind, sent};
-    if (!records.empty()) {
-        got.last = records.back().position;
-        around.counters.records_read += records.size();
-        around.counters.bytes_read += how->records->bytes();
-        work->push(room.count(std::move(how->records)));
-    }
-    read_step(got);
-    proceed();
-}
-
-void shard_driver::impl::report_gap(const std::string& detail) {
-    if (std::exchange(gap_said, true)) return;
-    ++around.counters.gaps_reported;
-    say(log_level::warning, "shard.gap", detail);
-}
-
-void shard_driver::impl::report(shard_reader::notice what, const error& why) {
-    switch (what) {
-        case shard_reader::notice::none:
-            break;
-        case shard_reader::notice::gap:
-            report_gap(
-                "the stream no longer holds the record after the last position (" + why.detail +
-                "); reading goes on at the oldest record, and those between are lost to this group"
-            );
-            break;
-        case shard_reader::notice::shard_gone:
-            say(log_level::warning,
-                "shard.gone",
-                "the stream no longer has the shard (" + why.detail + "); what was not read of it is lost");
-            break;
-        case shard_reader::notice::failing:
-            say(log_level::error,
-                "shard.read_failing",
-                fmt::format(
-                    "{}: {}; attempt {} in a row, tried again with back-off",
-                    name_of(why.code),
-                    why.detail,
-                    reader.failures()
-                ));
-            break;
-    }
+void shard_driver::impl::say_failure(log_level level, std::string_view event, const std::string& detail)
+    const {
+    if (!around.failures.enabled(level)) return;
+    around.failures.write(
+        level,
+        event,
+        {{"shard", name()}, {"epoch", std::to_string(grant.epoch.value())}, {"detail", detail}},
+        detail
+    );
 }
 
 // Handling.
@@ -243,7 +85,7 @@ void shard_driver::impl::take(shard_inbox::report& what) {
     if (const auto* range = std::get_if<shard_inbox::acknowledged>(&what)) {
         work->acknowledge(range->first, range->last);
     } else if (const auto* one = std::get_if<shard_inbox::failed>(&what)) {
-        say(log_level::warning, "shard.record_failed", one->why.detail);
+        say_failure(log_level::warning, "shard.record_failed", one->why.detail);
         work->fail(now(), around.loop.random(), one->which, one->why);
     } else if (const auto* call = std::get_if<shard_inbox::returned>(&what)) {
         on_returned(call->how);
@@ -253,12 +95,47 @@ void shard_driver::impl::take(shard_inbox::report& what) {
 }
 
 void shard_driver::impl::on_returned(const result<handled>& how) {
-    if (!how) say(log_level::warning, "shard.handler_failed", how.error().detail);
+    if (!how) say_failure(log_level::warning, "shard.handler_failed", how.error().detail);
     work->returned(now(), around.loop.random(), how);
+}
+
+// A handler that throws here has failed, but no record is to blame: it is said, and the shard goes on.
+bool shard_driver::impl::noted(const result<void>& how) {
+    if (how) return true;
+    ++around.counters.handler_failures;
+    say_failure(log_level::warning, "shard.handler_failed", how.error().detail);
+    return false;
+}
+
+bool shard_driver::impl::tell(std::string_view function, void (record_handler::*what)(const shard_id&)) {
+    return noted(call_handler_safely(grant.shard, function, [&]() -> result<void> {
+        (around.handler.*what)(grant.shard);
+        return {};
+    }));
+}
+
+// Nothing is handed over before the handler has taken the shard: it is told again after a pause.
+void shard_driver::impl::assign() {
+    const auto how = call_handler_safely(grant.shard, "assigned", [&]() -> result<void> {
+        const auto& at = grant.checkpoint;
+        around.handler.assigned({grant.shard, grant.epoch, at ? std::optional(at->position) : std::nullopt});
+        return {};
+    });
+    assigned = noted(how);
+    if (assigned) return;
+    assign_at = now() + assign_pause.next(around.loop.random());
+    if (around.options.on_failure != failure_policy::stop) return;
+    work->stop(how.error());
+    on_stopped();
 }
 
 void shard_driver::impl::pump_work() {
     if (held_back || calling || !work->pending()) return;
+    if (!assigned) {
+        if (now() >= assign_at) assign();
+        if (work->stopped()) return;
+        if (!assigned) return work_alarm.set(assign_at, [this] { proceed(); });
+    }
     if (!still_owner()) {
         work_alarm.set(now() + deadline_recheck, [this] { proceed(); });
         return;
@@ -289,9 +166,23 @@ void shard_driver::impl::call_handler(shard_delivery::hand what) {
 }
 
 void shard_driver::impl::bury(shard_delivery::bury what) {
+    const auto& record = what.batch->records()[what.at];
+    auto told = fmt::format(
+        "the record at {}.{} goes to the dead letters, its failure was: {}",
+        record.position.sequence.to_string(),
+        record.position.sub_sequence,
+        what.why.detail
+    );
     around.dead_letters->put(
-        std::move(what.batch), what.at, std::move(what.why), alive.guard([this](const result<void>& how) {
-            if (!how) say(log_level::error, "shard.dead_letter_failed", how.error().detail);
+        std::move(what.batch),
+        what.at,
+        std::move(what.why),
+        alive.guard([this, told = std::move(told)](const result<void>& how) {
+            if (how) {
+                say_failure(log_level::warning, "shard.record_dead_lettered", told);
+            } else {
+                say_failure(log_level::error, "shard.dead_letter_failed", how.error().detail);
+            }
             work->buried(now(), around.loop.random(), how);
             proceed();
         })
@@ -315,7 +206,7 @@ void shard_driver::impl::proceed() {
     if (ended || ending) return;
     if (const auto moved = work->take_progress()) {
         const auto kept = around.leases.advance(grant.shard, grant.epoch, moved->reached, moved->records);
-        if (!kept) say(log_level::warning, "shard.advance_refused", kept.error().detail);
+        if (!kept) say_failure(log_level::warning, "shard.advance_refused", kept.error().detail);
         if (ended) return;  // the group may have found out just now
     }
     count();
@@ -328,13 +219,13 @@ void shard_driver::impl::proceed() {
 
 void shard_driver::impl::revoke() {
     if (ended || ending || std::exchange(draining, true)) return;
-    around.handler.revoked(grant.shard);
+    (void)tell("revoked", &record_handler::revoked);
     stop.request_stop();
     work->drain();
     to_read.reset();
     read_alarm.cancel();
     work_alarm.cancel();
-    lease_alarm.set(now() + around.options.drain_limit, [this] {
+    lease_alarm.set(now() + around.leases.drain_limit(), [this] {
         if (ended || ending) return;
         say(log_level::warning,
             "shard.drain_limit",
@@ -360,13 +251,13 @@ void shard_driver::impl::end_lease(bool finished) {
 void shard_driver::impl::on_lease_ended(bool finished, const result<void>& how) {
     if (ended) return;
     if (how) {
-        if (finished) around.handler.finished(grant.shard);
+        if (finished) (void)tell("finished", &record_handler::finished);
         return end_now();
     }
     const auto& why = how.error();
     if (why.code == errc::already_finished || why.code == errc::already_released) return end_now();
     if (why.code == errc::not_owner || why.code == errc::conflict) return lost(why);
-    say(log_level::warning, finished ? "shard.finish_failed" : "shard.release_failed", why.detail);
+    say_failure(log_level::warning, finished ? "shard.finish_failed" : "shard.release_failed", why.detail);
     lease_alarm.set(now() + lease_pause.next(around.loop.random()), [this, finished] {
         end_lease(finished);
     });
@@ -375,7 +266,7 @@ void shard_driver::impl::on_lease_ended(bool finished, const result<void>& how) 
 void shard_driver::impl::lost(const error& why) {
     if (ended) return;
     say(log_level::info, "shard.lost", why.detail);
-    around.handler.lost(grant.shard);
+    (void)tell("lost", &record_handler::lost);
     end_now();
 }
 
@@ -410,10 +301,7 @@ shard_driver::~shard_driver() = default;
 
 void shard_driver::start(bool held_back) {
     impl_->held_back = held_back;
-    impl_->around.handler.assigned({impl_->grant.shard, impl_->grant.epoch, [&] {
-                                        const auto& at = impl_->grant.checkpoint;
-                                        return at ? std::optional(at->position) : std::nullopt;
-                                    }()});
+    impl_->assign();
     impl_->read_step(shard_reader::started{});
     impl_->proceed();
 }

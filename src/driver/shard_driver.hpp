@@ -7,6 +7,7 @@
 
 #include "consumer_driver.hpp"
 #include "group_driver.hpp"
+#include "paced_log.hpp"
 #include "port/host.hpp"
 #include "port/record_source.hpp"
 #include "read_memory.hpp"
@@ -14,6 +15,7 @@
 #include <millrace/error.hpp>
 #include <millrace/handler.hpp>
 #include <millrace/options.hpp>
+#include <millrace/time.hpp>
 
 #include <functional>
 #include <memory>
@@ -30,6 +32,9 @@ public:
     virtual void finish(const shard_id& shard, epoch e, completion<void> done) = 0;
     virtual void release(const shard_id& shard, epoch e, completion<void> done) = 0;
     virtual void discover_soon() = 0;
+
+    /// How long a shard that is to be given back may wait for its acknowledgements.
+    [[nodiscard]] virtual nanoseconds drain_limit() const = 0;
 };
 
 /// What all shards of one consumer share. Everything outlives the shards.
@@ -43,6 +48,7 @@ struct shard_surroundings {
     shard_leases& leases;
     read_memory& memory;
     consumer_counters& counters;
+    paced_log& failures;          ///< For what may go wrong with many records.
     std::function<void()> ended;  ///< Some shard is `over`; called on the loop, in a call of its own.
 };
 

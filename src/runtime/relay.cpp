@@ -234,6 +234,7 @@ void relay_run::publish_status() {
     now.backlog = backlog_;
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
+    now.last_error = driver_->last_error();
     status_.set(now);
     if (settings_.on_progress) settings_.on_progress(now);
 }

@@ -46,6 +46,8 @@ std::vector<group_action> coordinator::step(mono_time now, mono_time deadline, c
         write_due_checkpoints();
         drain();
         request_listings();
+    } else if (failed_ && !stopped_) {
+        drain();
     }
     if (changed_ && taking_ == 0 && creating_.empty()) {
         changed_ = false;
@@ -56,11 +58,13 @@ std::vector<group_action> coordinator::step(mono_time now, mono_time deadline, c
 
 mono_time coordinator::wake() const {
     auto next = mono_time::max();
-    if (!begun_ || stopped_ || failed_) return next;
+    if (!begun_ || stopped_) return next;
     const auto at = [&](mono_time when) { next = std::min(next, when); };
-    if (urgent_) at(now_);
-    if (!listing_workers_) at(next_tick_);
-    if (!dirty_.empty()) at(now_ + options_.checkpoint_every / 8);
+    if (!failed_) {
+        if (urgent_) at(now_);
+        if (!listing_workers_) at(next_tick_);
+        if (!dirty_.empty()) at(now_ + options_.checkpoint_every / 8);
+    }
     for (const auto& [shard, when] : lease_wakes_)
         at(when);
     if (drain_until_) at(now_ < *drain_until_ ? *drain_until_ : *give_up_at_);
@@ -83,7 +87,6 @@ void coordinator::on(const group_tick&) {
         step_lease(shard, lease_machine::timer{});
     if (now_ < next_tick_) return;
     want_workers_ = true;
-    if (admitted_) next_tick_ = now_ + options_.tick;
     if (now_ >= rows_due_) want_rows_ = true;
     if (now_ >= stream_due_) want_stream_ = true;
     replan_ = replan_ || !to_take_.empty() || !to_create_.empty();
@@ -114,8 +117,7 @@ void coordinator::on(const discover_request&) {
 
 // One listing of a kind at a time; what is wanted meanwhile is asked for when its reply is in.
 void coordinator::request_listings() {
-    const bool settled = options_.all_shards && admitted_;
-    if (want_workers_ && !listing_workers_ && !settled) {
+    if (want_workers_ && !listing_workers_) {
         want_workers_ = false;
         listing_workers_ = steps_;
         workers_sent_ = now_;
@@ -140,15 +142,11 @@ void coordinator::on(const workers_listed& reply) {
     const auto begun = std::exchange(listing_workers_, std::nullopt).value_or(0);
     next_tick_ = now_ + options_.tick;
     if (!reply.outcome) {
-        return tell(log_level::warning, "workers.list_failed", "error", {}, reply.outcome.error().detail);
+        return tell_failure("workers.list_failed", "error", {}, reply.outcome.error());
     }
     const auto& rows = *reply.outcome;
     const auto over = lapse_.observe(workers_sent_, now_, rows);
-    for (const auto& row : over) {
-        if (row.incarnation == mine_ || !ending_.insert(row.incarnation).second) continue;
-        tell(log_level::info, "session.lapsed", "worker", row.worker.value(), row.process.host);
-        actions_.emplace_back(end_session{row.incarnation, row.counter});
-    }
+    end_lapsed(over);
     worker_listing listing{begun, {}};
     std::map<incarnation, std::uint64_t> changes;
     for (const auto& row : rows) {
@@ -170,30 +168,64 @@ void coordinator::on(const workers_listed& reply) {
     }
     if (orphans_) replan_ = true;
     if (group_ && stream_ && group_->stream_identity != stream_->identity) notice_recreated();
-    if (options_.all_shards && !admitted_) admit_all_shards(rows);
+    if (options_.all_shards && !failed_ && !drain_until_) admit_all_shards(rows);
 }
 
-// All-shards mode begins when no session is left; one whose counter moves is alive.
+void coordinator::end_lapsed(const std::vector<worker_row>& over) {
+    for (const auto& row : over) {
+        if (row.incarnation == mine_ || !ending_.insert(row.incarnation).second) continue;
+        tell(
+            log_level::warning,
+            "session.lapsed",
+            "worker",
+            row.worker.value(),
+            fmt::format(
+                "{}; its session is ended and its shards go to others",
+                lapse_.gone_here(row)
+                    ? fmt::format("its process {} on this machine is gone", row.process.pid)
+                    : fmt::format(
+                          "process {} on host \"{}\" has not renewed it for a lease time ({} ms)",
+                          row.process.pid,
+                          row.process.host,
+                          std::chrono::floor<milliseconds>(row.lease).count()
+                      )
+            )
+        );
+        actions_.emplace_back(end_session{row.incarnation, row.counter});
+    }
+}
+
+// All-shards mode begins when no session is left; one whose counter moves is alive. One that comes later
+// knows nothing of this process, so it is this process that gives way.
 void coordinator::admit_all_shards(const std::vector<worker_row>& listed) {
     for (const auto& row : listed) {
+        if (lapse_.lapsed(row.incarnation)) continue;
         const auto [first, is_new] = first_counters_.emplace(row.incarnation, row.counter);
-        if (is_new || first->second == row.counter) continue;
-        return fail_for_good(
-            {errc::conflict,
-             retry_advice::never,
-             false,
-             fmt::format(
-                 "worker \"{}\" (process {} on host \"{}\") takes part in this group, so one process cannot "
-                 "take all shards; stop the workers or leave out --all-shards",
-                 row.worker.value(),
-                 row.process.pid,
-                 row.process.host
-             )}
-        );
+        const bool alive = admitted_ || (!is_new && first->second != row.counter);
+        if (alive) return yield_to(row);
     }
-    if (!listed.empty()) return;
+    if (!listed.empty() || admitted_) return;
     admitted_ = replan_ = true;
     actions_.emplace_back(members_changed{0, 1});
+}
+
+// What was acknowledged is still written; where the other has taken the shard meanwhile, that is refused.
+void coordinator::yield_to(const worker_row& other) {
+    failed_ = true;
+    error why{
+        errc::conflict,
+        retry_advice::never,
+        false,
+        fmt::format(
+            "worker \"{}\" (process {} on host \"{}\") takes part in this group, so one process cannot take "
+            "all shards; stop the workers or leave out --all-shards",
+            other.worker.value(),
+            other.process.pid,
+            other.process.host
+        )};
+    for (const auto& shard : active_leases())
+        release_early(shard, why);
+    announce_failure(std::move(why));
 }
 
 void coordinator::on(const session_ended_reply& reply) {
@@ -206,7 +238,7 @@ void coordinator::on(const rows_listed& reply) {
     const auto begun = std::exchange(listing_rows_, std::nullopt).value_or(0);
     if (!reply.outcome) {
         rows_due_ = now_ + retry_pause;
-        return tell(log_level::warning, "shards.list_failed", "error", {}, reply.outcome.error().detail);
+        return tell_failure("shards.list_failed", "error", {}, reply.outcome.error());
     }
     if (recreation_ == recreation::listing) return recreated_rows_listed(*reply.outcome);
     table_.merge(*reply.outcome, begun, steps_, active_leases());
@@ -220,7 +252,7 @@ void coordinator::on(const stream_listed& reply) {
     listing_stream_ = false;
     if (!reply.outcome) {
         stream_due_ = now_ + retry_pause;
-        return tell(log_level::warning, "stream.list_failed", "error", {}, reply.outcome.error().detail);
+        return tell_failure("stream.list_failed", "error", {}, reply.outcome.error());
     }
     stream_ = *reply.outcome;
     stream_seen_ = stream_sent_;
@@ -249,7 +281,7 @@ void coordinator::on(const group_read& reply) {
     if (!reply.outcome) {
         group_state_ = group_state::unknown;
         group_retry_at_ = now_ + retry_pause;
-        return tell(log_level::warning, "group.read_failed", "error", {}, reply.outcome.error().detail);
+        return tell_failure("group.read_failed", "error", {}, reply.outcome.error());
     }
     if (*reply.outcome) return adopt_group_row(**reply.outcome);
     group_.reset();
@@ -276,7 +308,7 @@ void coordinator::on(const group_written& reply) {
     if (why.in_doubt || why.code == errc::conflict) return read_group_row();
     group_state_ = group_ ? group_state::known : group_state::unknown;
     group_retry_at_ = now_ + retry_pause;
-    tell(log_level::warning, "group.write_failed", "error", {}, why.detail);
+    tell_failure("group.write_failed", "error", {}, why);
 }
 
 void coordinator::adopt_group_row(const group_row& row) {
@@ -297,6 +329,10 @@ void coordinator::fail_for_good(error why) {
     if (std::exchange(failed_, true)) return;
     for (const auto& shard : active_leases())
         step_lease(shard, lease_machine::session_over{why});
+    announce_failure(std::move(why));
+}
+
+void coordinator::announce_failure(error why) {
     tell(log_level::error, "group.failed", "error", {}, why.detail);
     actions_.emplace_back(group_failed{std::move(why)});
 }
@@ -305,6 +341,10 @@ void coordinator::tell(
     log_level level, const char* event, const char* key, std::string value, std::string detail
 ) {
     actions_.emplace_back(group_note{level, event, key, std::move(value), std::move(detail)});
+}
+
+void coordinator::tell_failure(const char* event, const char* key, std::string value, const error& why) {
+    actions_.emplace_back(group_note{log_level::warning, event, key, std::move(value), why.detail, true});
 }
 
 std::vector<shard_status> coordinator::status() const {

@@ -8,7 +8,8 @@
 
 #include "group/assignment.hpp"
 #include "group/checkpoint_budget.hpp"
-#include "group/coordinator_io.hpp"
+#include "group/coordinator_actions.hpp"
+#include "group/coordinator_events.hpp"
 #include "group/lapse.hpp"
 #include "group/lease.hpp"
 #include "group/membership.hpp"
@@ -32,6 +33,15 @@
 #include <vector>
 
 namespace millrace {
+
+/// One shard as the coordinator knows it.
+struct shard_status {
+    shard_row row;
+    bool listed{false};
+    bool ready{false};
+    bool mine{false};
+    bool owner_lapsed{false};
+};
 
 class coordinator {
 public:
@@ -80,9 +90,13 @@ private:
     void read_group_row();
     void settle_group_row();
     void adopt_group_row(const group_row& row);
+    void end_lapsed(const std::vector<worker_row>& over);
     void admit_all_shards(const std::vector<worker_row>& listed);
+    void yield_to(const worker_row& other);
     void fail_for_good(error why);
+    void announce_failure(error why);
     void tell(log_level level, const char* event, const char* key, std::string value, std::string detail);
+    void tell_failure(const char* event, const char* key, std::string value, const error& why);
 
     // coordinator_plan.cpp: who should hold what
     [[nodiscard]] bool can_plan() const;
@@ -112,6 +126,7 @@ private:
     void write_due_checkpoints();
     void revoke(const shard_id& shard);
     void drain();
+    void release_early(const shard_id& shard, error why);
     [[nodiscard]] std::set<shard_id> active_leases() const;
     [[nodiscard]] bool holds_any() const;
 

@@ -151,13 +151,7 @@ void coordinator::lease_happened(
             },
             [&](const lease_machine::persisted& a) {
                 if (!a.outcome && lease.active()) {
-                    tell(
-                        log_level::warning,
-                        "checkpoint.failed",
-                        "shard",
-                        shard.value(),
-                        a.outcome.error().detail
-                    );
+                    tell_failure("checkpoint.failed", "shard", shard.value(), a.outcome.error());
                 }
                 actions_.emplace_back(lease_persisted{shard, a.upto, a.outcome});
             },
@@ -193,7 +187,7 @@ void coordinator::lease_ended(const shard_id& shard, const lease_machine& lease)
             break;
         case lease_machine::state::lost:
             want_rows_ = true;
-            if (!options_.all_shards || failed_) break;
+            if (!options_.all_shards || failed_ || drain_until_) break;
             fail_for_good(
                 {errc::conflict,
                  retry_advice::never,
@@ -240,7 +234,7 @@ void coordinator::revoke(const shard_id& shard) {
 }
 
 void coordinator::on(const stop_request&) {
-    if (failed_ || stopped_ || !begun_) {
+    if (stopped_ || !begun_ || (failed_ && !holds_any())) {
         stopped_ = true;
         actions_.emplace_back(group_stopped{{}});
         return;
@@ -284,10 +278,15 @@ void coordinator::drain() {
                 shard.value()
             )};
         tell(log_level::warning, "lease.drain_limit", "shard", shard.value(), why.detail);
-        if (granted_.contains(shard)) actions_.emplace_back(lease_lost{shard, std::move(why), false});
-        granted_.erase(shard);
-        step_lease(shard, lease_machine::release{});
+        release_early(shard, std::move(why));
     }
+}
+
+// Without waiting for whoever works on it: from its last acknowledged position.
+void coordinator::release_early(const shard_id& shard, error why) {
+    if (granted_.contains(shard)) actions_.emplace_back(lease_lost{shard, std::move(why), false});
+    granted_.erase(shard);
+    step_lease(shard, lease_machine::release{});
 }
 
 }  // namespace millrace

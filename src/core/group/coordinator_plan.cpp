@@ -181,7 +181,7 @@ void coordinator::on(const row_created& reply) {
     }
     to_create_.clear();
     rows_due_ = now_;
-    tell(log_level::warning, "shard.create_failed", "shard", reply.row.shard.value(), why.detail);
+    tell_failure("shard.create_failed", "shard", reply.row.shard.value(), why);
 }
 
 epoch coordinator::epoch_above() const {

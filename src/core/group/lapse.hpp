@@ -33,14 +33,15 @@ public:
     /// Whether a session counted as over in the latest listing.
     [[nodiscard]] bool lapsed(const incarnation& session) const;
 
+    /// The session's process ran on this machine and has ended.
+    [[nodiscard]] bool gone_here(const worker_row& row) const;
+
 private:
     struct sighting {
         version counter;
         mono_time first_shown;
         bool over{false};
     };
-
-    [[nodiscard]] bool gone_here(const worker_row& row) const;
 
     process_identity self_;
     process_gone gone_;

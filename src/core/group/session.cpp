@@ -18,6 +18,10 @@ constexpr std::size_t unproved_max = 8;
 // One heartbeat of a process that is already gone can land late; a second one proves that it lives.
 constexpr int moves_of_the_living = 2;
 
+// Of two newcomers that see each other, each would stop for the other. The one with the lower incarnation
+// waits for more moves: by then the other has stopped, unless it was there before and takes no notice.
+constexpr int moves_of_an_elder = 6;
+
 // Parts of a heartbeat between two attempts.
 constexpr int retry_pause = 4;
 constexpr int doubt_pause = 10;
@@ -203,13 +207,10 @@ void session_machine::adopt(mono_time now, const worker_row& row) {
         known_ = row.counter;
         return lose(
             now,
-            {errc::not_owner,
-             retry_advice::never,
-             false,
-             fmt::format(
-                 "the session of worker \"{}\" was ended by another worker; it registers anew",
-                 options_.worker.value()
-             )},
+            fmt::format(
+                "the session of worker \"{}\" was ended by another worker; it registers anew",
+                options_.worker.value()
+            ),
             false
         );
     }
@@ -224,14 +225,14 @@ void session_machine::adopt(mono_time now, const worker_row& row) {
     retry_at_ = live ? now + options_.heartbeat / doubt_pause : now;
 }
 
-void session_machine::lose(mono_time now, error why, bool row_is_gone) {
+void session_machine::lose(mono_time now, std::string why, bool row_is_gone) {
     clear_at_ = std::min(now, *deadline_) + options_.margin;
     deadline_.reset();
     phase_ = phase::over;
     row_may_exist_ = !row_is_gone;
     must_read_ = true;
     retry_at_ = now;
-    actions_.emplace_back(lost{session_, std::move(why)});
+    actions_.emplace_back(lost{session_, {errc::not_owner, retry_advice::never, false, std::move(why)}});
 }
 
 void session_machine::row_gone(mono_time now) {
@@ -279,27 +280,21 @@ void session_machine::check_limits(mono_time now) {
     if (now >= *deadline_) {
         lose(
             now,
-            {errc::not_owner,
-             retry_advice::never,
-             false,
-             fmt::format(
-                 "no heartbeat of worker \"{}\" was confirmed in time; its shards are given up and it "
-                 "registers anew",
-                 options_.worker.value()
-             )},
+            fmt::format(
+                "no heartbeat of worker \"{}\" was confirmed in time; its shards are given up and it "
+                "registers anew",
+                options_.worker.value()
+            ),
             false
         );
     } else if (now - loop_turned_ > options_.lease) {
         lose(
             now,
-            {errc::not_owner,
-             retry_advice::never,
-             false,
-             fmt::format(
-                 "the event loop of worker \"{}\" has not turned for a lease time; its shards are given up "
-                 "until it does",
-                 options_.worker.value()
-             )},
+            fmt::format(
+                "the event loop of worker \"{}\" has not turned for a lease time; its shards are given up "
+                "until it does",
+                options_.worker.value()
+            ),
             false
         );
     }
@@ -316,7 +311,8 @@ void session_machine::watch_namesakes(mono_time now, const std::vector<worker_ro
             if (row.counter != seen.counter) ++seen.moves;
             seen.counter = row.counter;
             still[row.incarnation] = seen;
-            if (seen.moves >= moves_of_the_living) {
+            const auto enough = session_ < row.incarnation ? moves_of_an_elder : moves_of_the_living;
+            if (seen.moves >= enough) {
                 auto why = fmt::format(
                     "worker id \"{}\" is in use by {}, so {} stops; give one of them another id",
                     options_.worker.value(),
@@ -382,13 +378,10 @@ void session_machine::on(mono_time now, const read_done& reply) {
         case phase::live:
             lose(
                 now,
-                {errc::not_owner,
-                 retry_advice::never,
-                 false,
-                 fmt::format(
-                     "the session of worker \"{}\" was ended by another worker; it registers anew",
-                     options_.worker.value()
-                 )},
+                fmt::format(
+                    "the session of worker \"{}\" was ended by another worker; it registers anew",
+                    options_.worker.value()
+                ),
                 true
             );
             break;

@@ -135,7 +135,7 @@ private:
     void clear_own_row(mono_time now);
     void confirm(mono_time now, version counter, mono_time sent);
     void adopt(mono_time now, const worker_row& row);
-    void lose(mono_time now, error why, bool row_is_gone);
+    void lose(mono_time now, std::string why, bool row_is_gone);
     void row_gone(mono_time now);
     void stop_now(mono_time now);
     void finish_stop(result<void> outcome);

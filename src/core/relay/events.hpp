@@ -3,6 +3,7 @@
 
 #include "port/event_sink.hpp"
 #include "port/outbox_source.hpp"
+#include "relay/row_news.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/log.hpp>
@@ -97,14 +98,31 @@ struct drained {
 struct stopped {
     error why;
 };
-/// For the log: `what` failed and is tried again.
+/// For the log.
 struct report {
     log_level level;
     std::string_view what;
     error why;
 };
 
-using any =
-    std::variant<fetch, publish, remove, bury, load_parked, reset_main, wake_at, drained, stopped, report>;
+/// For the log: what became of rows. May come in floods.
+struct report_rows {
+    log_level level;
+    std::string_view what;
+    row_news news;
+};
+
+using any = std::variant<
+    fetch,
+    publish,
+    remove,
+    bury,
+    load_parked,
+    reset_main,
+    wake_at,
+    drained,
+    stopped,
+    report,
+    report_rows>;
 
 }  // namespace millrace::relay_action

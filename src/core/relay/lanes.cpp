@@ -17,14 +17,6 @@ constexpr std::size_t burials_max = 4;
 constexpr std::size_t topics_max = 1'000;  // in trouble; beyond, quiet ones are forgotten and judged anew
 constexpr std::size_t lane_rows_min = 16;
 
-[[nodiscard]] const error* failure_of(const result<publish_outcome>& outcome, row_id id) {
-    if (!outcome) return &outcome.error();
-    for (const auto& failure : outcome->failures) {
-        if (failure.id == id) return &failure.why;
-    }
-    return nullptr;
-}
-
 }  // namespace
 
 bool lanes::claims(const outbox_row& row) const {
@@ -79,16 +71,17 @@ void lanes::suspect_topic(std::string_view topic) {
     ++topics_suspected_;
 }
 
-std::vector<held_row> lanes::set_parked(const std::vector<lane_key>& parked) {
+lanes::parked_change lanes::set_parked(const std::vector<lane_key>& parked) {
     const std::set<lane_key> listed(parked.begin(), parked.end());
-    std::vector<held_row> forgotten;
+    parked_change result;
     for (auto at = lanes_.begin(); at != lanes_.end();) {
         auto& which = *at->second;
         // A burial under way will say by itself whether the lane still is parked.
         const auto freed =
             which.parked && which.now != lane::state::burying && !listed.contains(at->first.key);
         if (freed) {
-            drop_all(which, forgotten);
+            ++result.freed;
+            drop_all(which, result.forgotten);
             unqueue(&which);
         }
         at = freed ? lanes_.erase(at) : std::next(at);
@@ -100,8 +93,9 @@ std::vector<held_row> lanes::set_parked(const std::vector<lane_key>& parked) {
         made->second = std::make_unique<lane>(made->first, options_.retry_min, options_.retry_max);
         made->second->parked = true;
         made->second->now = lane::state::idle;
+        ++result.parked;
     }
-    return forgotten;
+    return result;
 }
 
 void lanes::make_ready(lane& which) {
@@ -244,33 +238,52 @@ void lanes::start_burials(work& out) {
         auto request = request_for(which, rows);
         which.busy = rows;
         which.now = lane::state::burying;
-        burials_.emplace(++last_number_, job{&which, rows, request.when});
+        row_news news{
+            request.rows.front(),
+            rows,
+            request.lane.topic,
+            short_hash(which.id),
+            request.attempts,
+            request.reason,
+            request.detail};
+        burials_.emplace(++last_number_, job{&which, rows, request.when, std::move(news)});
         out.burials.push_back({last_number_, std::move(request)});
     }
 }
 
-std::optional<held_row> lanes::probed(
+lanes::probe_result lanes::probed(
     mono_time now, std::uint64_t random, std::uint64_t number, const result<publish_outcome>& outcome
 ) {
+    probe_result result;
     const auto at = probes_.find(number);
-    if (at == probes_.end()) return std::nullopt;
+    if (at == probes_.end()) return result;
     auto& which = *at->second;
     probes_.erase(at);
     const auto row = which.front().row;
     probe_bytes_ -= row.bytes();
     which.busy = 0;
     if (const auto* const why = failure_of(outcome, row.id())) {
-        refused(now, random, which, *why);
-        return std::nullopt;
+        if (refused(now, random, which, *why))
+            result.retried = row_news{
+                row.id(),
+                1,
+                which.id.key.topic,
+                short_hash(which.id),
+                which.front().attempts,
+                std::string(name_of(why->code)),
+                why->detail};
+        return result;
     }
     (void)drop_front(which);
     which.wait.reset();
     clear_topic(which.id.key.topic);
     make_ready(which);
-    return row;
+    result.published = row;
+    return result;
 }
 
-void lanes::refused(mono_time now, std::uint64_t random, lane& which, const error& why) {
+// True when the row is tried again, false when it is given up.
+bool lanes::refused(mono_time now, std::uint64_t random, lane& which, const error& why) {
     ++rows_retried_;
     const auto verdict = judge(why, true);
     const auto counted = verdict == blame::mends || verdict == blame::guilty;
@@ -280,16 +293,17 @@ void lanes::refused(mono_time now, std::uint64_t random, lane& which, const erro
     if (verdict == blame::guilty || (counted && exhausted(which.front().attempts, options_))) {
         which.front().verdict = std::make_shared<const error>(why);
         make_ready(which);
-        return;
+        return false;
     }
     auto* const topic = of_topic ? trouble_of(which) : nullptr;
     if (topic && topic->scout && topic->scout != &which) {
         which.now = lane::state::waiting;
         topic->waiting.push_back(&which);
-        return;
+        return true;
     }
     if (topic) topic->scout = &which;
     rest(now, random, which);
+    return true;
 }
 
 void lanes::clear_topic(const std::string& topic) {
@@ -314,15 +328,18 @@ lanes::bury_result lanes::buried(
     bury_result result;
     const auto at = burials_.find(number);
     if (at == burials_.end()) return result;
-    const auto [which, rows, when] = at->second;
+    const auto [which, rows, when, news] = std::move(at->second);
     burials_.erase(at);
     if (outcome) {
         for (std::size_t i = 0; i < rows; ++i)
             result.gone.push_back(drop_front(*which));
-        which->parked = which->parked || when == bury_request::condition::park_lane;
+        result.news = news;
+        result.parked = !which->parked && when == bury_request::condition::park_lane;
+        which->parked = which->parked || result.parked;
         which->wait.reset();
         make_ready(*which);
     } else if (outcome.error().code == errc::conflict && when == bury_request::condition::lane_is_parked) {
+        result.news = news;
         result.unparked = true;
         drop_all(*which, result.forgotten);
         lanes_.erase(lanes_.find(which->id.ref()));

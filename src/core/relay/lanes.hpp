@@ -12,6 +12,7 @@
 #include "relay/lane.hpp"
 #include "relay/main_channel.hpp"
 #include "relay/options.hpp"
+#include "relay/row_news.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/time.hpp>
@@ -52,9 +53,13 @@ public:
     /// How often a topic got into trouble.
     [[nodiscard]] std::uint64_t topics_suspected() const noexcept { return topics_suspected_; }
 
-    /// The lanes that are parked in the database. Returns the rows of lanes that no longer are: to be
-    /// forgotten and read again.
-    [[nodiscard]] std::vector<held_row> set_parked(const std::vector<lane_key>& parked);
+    struct parked_change {
+        std::size_t parked{0};            ///< Lanes that were not known to be.
+        std::size_t freed{0};             ///< Lanes that are not any more.
+        std::vector<held_row> forgotten;  ///< Rows of freed lanes: to be forgotten and read again.
+    };
+    /// The lanes that are parked in the database.
+    [[nodiscard]] parked_change set_parked(const std::vector<lane_key>& parked);
 
     struct probe {
         std::uint64_t number;
@@ -74,14 +79,19 @@ public:
         mono_time now, const main_channel& main, std::size_t rows_room, std::size_t bytes_room
     );
 
-    /// The row of a probe, when it was published.
-    [[nodiscard]] std::optional<held_row> probed(
+    struct probe_result {
+        std::optional<held_row> published;
+        std::optional<row_news> retried;  ///< Not published, and to be tried again.
+    };
+    [[nodiscard]] probe_result probed(
         mono_time now, std::uint64_t random, std::uint64_t number, const result<publish_outcome>& outcome
     );
 
     struct bury_result {
         std::vector<held_row> gone;
         std::vector<held_row> forgotten;  ///< The lane was un-parked: rebuild the window.
+        std::optional<row_news> news;     ///< Of what was buried, or of a lane that was un-parked.
+        bool parked{false};               ///< The lane was parked with it.
         bool unparked{false};
         std::optional<error> trouble;
     };
@@ -120,6 +130,7 @@ private:
         lane* of;
         std::size_t rows;
         bury_request::condition when;
+        row_news news;
     };
 
     [[nodiscard]] lane& find_or_make(const outbox_row& row, std::uint64_t barrier);
@@ -132,7 +143,7 @@ private:
     void convict(lane& which, work& out);
     void start_burials(work& out);
     [[nodiscard]] bury_request request_for(lane& which, std::size_t& rows) const;
-    void refused(mono_time now, std::uint64_t random, lane& which, const error& why);
+    [[nodiscard]] bool refused(mono_time now, std::uint64_t random, lane& which, const error& why);
     void clear_topic(const std::string& topic);
     void release_scout(lane& which);
     void finish(lane& which);

@@ -19,8 +19,16 @@ blame judge(const error& why, bool alone) noexcept {
         default:
             // Not the sink's word about a record. Where a retry is no use, the row is kept apart from the
             // others, so that it holds up its lane alone, but it is never given up for such a fault.
-            return why.retry == retry_advice::never && !alone ? blame::suspect : blame::none;
+            return why.retry == retry_advice::never ? blame::suspect : blame::none;
     }
+}
+
+const error* failure_of(const result<publish_outcome>& outcome, row_id id) noexcept {
+    if (!outcome) return &outcome.error();
+    for (const auto& failure : outcome->failures) {
+        if (failure.id == id) return &failure.why;
+    }
+    return nullptr;
 }
 
 std::string_view bury_reason(const error& why) noexcept {

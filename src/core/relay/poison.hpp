@@ -4,6 +4,7 @@
 /// time-out or throttling never counts. Pure functions.
 #pragma once
 
+#include "port/event_sink.hpp"
 #include "relay/options.hpp"
 
 #include <millrace/error.hpp>
@@ -15,7 +16,7 @@ namespace millrace {
 
 enum class blame : std::uint8_t {
     none,     ///< Try again: not the row's fault, in doubt, or not tried at all.
-    suspect,  ///< It may be this row; it must be sent alone before it is judged.
+    suspect,  ///< It may be this row: it is sent alone until it is taken or judged.
     mends,    ///< A verdict, but the sink may change its mind: wait, and count the attempt.
     guilty,   ///< A verdict that stands.
 };
@@ -27,6 +28,9 @@ enum class blame : std::uint8_t {
 [[nodiscard]] inline bool exhausted(std::uint32_t attempts, const relay_options& options) noexcept {
     return options.max_attempts > 0 && attempts >= options.max_attempts;
 }
+
+/// Why the row was not published; null when it was.
+[[nodiscard]] const error* failure_of(const result<publish_outcome>& outcome, row_id id) noexcept;
 
 /// Short and stable, for the dead letters.
 [[nodiscard]] std::string_view bury_reason(const error& why) noexcept;

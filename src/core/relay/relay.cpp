@@ -35,11 +35,13 @@ std::vector<relay_machine::action> relay_machine::step(mono_time now, std::uint6
     if (mode_ == mode::draining) plan_drain();
     if (main_.take_reset(now_)) actions_.push_back(relay_action::reset_main{});
     plan_wake();
+    if (empty()) last_error_.reset();
     return std::move(actions_);
 }
 
 void relay_machine::on(relay_event::started&) {
     forget_all();
+    last_error_.reset();
     mode_ = mode::loading;
     next_look_ = now_;
     next_sweep_ = now_ + options_.sweep_every;
@@ -53,13 +55,19 @@ void relay_machine::on(relay_event::published& what) {
         return;
     }
     const auto topics = lanes_.topics_suspected();
-    if (const auto row = lanes_.probed(now_, random_, what.number, what.outcome)) acknowledge(*row);
+    auto probed = lanes_.probed(now_, random_, what.number, what.outcome);
+    if (probed.published) acknowledge(*probed.published);
+    if (probed.retried) {
+        // It may wait here for ever, so whoever looks at the relay must see why.
+        last_error_ = *failure_of(what.outcome, probed.retried->first);
+        report_rows(log_level::warning, "relay.row_retried", std::move(*probed.retried));
+    }
     if (lanes_.topics_suspected() != topics) reroute();
 }
 
 void relay_machine::on(relay_event::main_reset& what) {
     main_.reset_done(now_, random_, what.outcome);
-    if (!what.outcome) report(log_level::warning, "relay.reset_failed", what.outcome.error());
+    if (!what.outcome) trouble("relay.reset_failed", what.outcome.error());
 }
 
 void relay_machine::on(relay_event::removed& what) {
@@ -74,12 +82,12 @@ void relay_machine::on(relay_event::removed& what) {
         lost(what.outcome.error());
     } else {
         deletions_.failed(now_ + remove_wait_.next(random_));
-        report(log_level::warning, "relay.delete_failed", what.outcome.error());
+        trouble("relay.delete_failed", what.outcome.error());
     }
 }
 
 void relay_machine::on(relay_event::buried& what) {
-    const auto result = lanes_.buried(now_, random_, what.number, what.outcome);
+    auto result = lanes_.buried(now_, random_, what.number, what.outcome);
     for (const auto& row : result.gone) {
         window_.gone(row.id());
         memory_.release(row);
@@ -87,12 +95,18 @@ void relay_machine::on(relay_event::buried& what) {
     }
     for (const auto& row : result.forgotten)
         forget(row);
-    if (result.unparked) changed(window::change::replayed);
+    if (result.parked) report_rows(log_level::warning, "relay.lane_parked", *result.news);
+    if (result.unparked) {
+        report_rows(log_level::info, "relay.lane_unparked", std::move(*result.news));
+        changed(window::change::replayed, "a lane that was thought to be parked is not");
+    } else if (result.news) {
+        report_rows(log_level::warning, "relay.row_buried", std::move(*result.news));
+    }
     if (!result.trouble) return;
     if (result.trouble->code == errc::not_owner) {
         lost(*result.trouble);
     } else {
-        report(log_level::warning, "relay.bury_failed", *result.trouble);
+        trouble("relay.bury_failed", *result.trouble);
     }
 }
 
@@ -101,12 +115,15 @@ void relay_machine::on(relay_event::parked_lanes_loaded& what) {
     loading_ = 0;
     if (!what.lanes) {
         load_at_ = now_ + fetch_wait_.next(random_);
-        report(log_level::warning, "relay.load_parked_failed", what.lanes.error());
+        trouble("relay.load_parked_failed", what.lanes.error());
         return;
     }
     fetch_wait_.reset();
-    for (const auto& row : lanes_.set_parked(*what.lanes))
+    const auto change = lanes_.set_parked(*what.lanes);
+    for (const auto& row : change.forgotten)
         forget(row);
+    report_lanes("relay.lanes_parked", change.parked, "are parked; their rows go to the dead letters");
+    report_lanes("relay.lanes_unparked", change.freed, "are not parked any more; their rows go out again");
     if (mode_ == mode::loading) mode_ = mode::running;
     window_.rebuild();
     lanes_.rewound();
@@ -134,6 +151,7 @@ void relay_machine::on(relay_event::drain&) {
 
 void relay_machine::on(relay_event::halt&) {
     forget_all();
+    last_error_.reset();
     mode_ = mode::off;
 }
 
@@ -162,10 +180,10 @@ void relay_machine::forget(held_row row) {
 }
 
 void relay_machine::reopen_main() {
-    const auto trouble = main_.trouble();
+    const auto failed = main_.trouble();
     auto refused = main_.reopen(now_, random_);
     if (!refused) return;
-    if (trouble) report(log_level::warning, "relay.publish_failed", *trouble);
+    if (failed) trouble("relay.publish_failed", *failed);
     for (auto& row : *refused) {
         const auto standing = judge(row.why, row.alone);
         if (row.why.code == errc::refused_topic) lanes_.suspect_topic(row.row.row->topic);
@@ -189,15 +207,18 @@ void relay_machine::reroute() {
         hold({row, false});
 }
 
-void relay_machine::plan_lanes() {
+// What may still be handed to the sink.
+relay_machine::room relay_machine::client_room() const {
     const auto rows = main_.rows_in_flight() + lanes_.probes_in_flight();
     const auto bytes = main_.bytes_in_flight() + lanes_.probe_bytes_in_flight();
-    auto work = lanes_.advance(
-        now_,
-        main_,
+    return {
         options_.client_window_rows - std::min(options_.client_window_rows, rows),
-        options_.client_window_bytes - std::min(options_.client_window_bytes, bytes)
-    );
+        options_.client_window_bytes - std::min(options_.client_window_bytes, bytes)};
+}
+
+void relay_machine::plan_lanes() {
+    const auto [rows, bytes] = client_room();
+    auto work = lanes_.advance(now_, main_, rows, bytes);
     for (auto& probe : work.probes) {
         ++totals_.published;
         actions_.push_back(relay_action::publish{channel::probe, probe.number, {std::move(probe.row)}});
@@ -218,14 +239,8 @@ void relay_machine::plan_main() {
     if (mode_ != mode::running || main_.rows_waiting() == 0) return;
     const auto limits = sink_.limits();
     for (;;) {
-        const auto rows = main_.rows_in_flight() + lanes_.probes_in_flight();
-        const auto bytes = main_.bytes_in_flight() + lanes_.probe_bytes_in_flight();
-        auto request = main_.next(
-            now_,
-            limits,
-            options_.client_window_rows - std::min(options_.client_window_rows, rows),
-            options_.client_window_bytes - std::min(options_.client_window_bytes, bytes)
-        );
+        const auto [rows, bytes] = client_room();
+        auto request = main_.next(now_, limits, rows, bytes);
         if (!request) return;
         totals_.published += request->rows.size();
         actions_.push_back(relay_action::publish{channel::main, request->number, std::move(request->rows)});
@@ -262,17 +277,21 @@ void relay_machine::plan_drain() {
     mode_ = mode::off;
 }
 
+// What was due and was not done waits for an event, not for a time.
 void relay_machine::plan_wake() {
-    auto next =
-        mode_ == mode::off ? mono_time::max() : deletions_.due(options_.delete_rows, options_.delete_delay);
-    next = std::min(next, main_.due());
-    if (mode_ == mode::draining) next = std::min(next, drain_deadline_);
-    if (loads() && load_at_) next = std::min(next, *load_at_);
+    auto next = mono_time::max();
+    const auto at = [&](mono_time when) {
+        if (when > now_) next = std::min(next, when);
+    };
+    if (mode_ != mode::off) at(deletions_.due(options_.delete_rows, options_.delete_delay));
+    at(main_.due());
+    if (mode_ == mode::draining) at(drain_deadline_);
+    if (loads() && load_at_) at(*load_at_);
     if (mode_ == mode::running) {
-        next = std::min(next, lanes_.due());
-        if (!fetching_ && loading_ == 0 && !load_at_) next = std::min(next, next_fetch());
+        at(lanes_.due());
+        if (!fetching_ && loading_ == 0 && !load_at_) at(next_fetch());
     }
-    if (next == mono_time::max() || next <= now_ || wake_ == next) return;
+    if (next == mono_time::max() || wake_ == next) return;
     wake_ = next;
     actions_.push_back(relay_action::wake_at{next});
 }
@@ -285,6 +304,24 @@ void relay_machine::lost(const error& why) {
 
 void relay_machine::report(log_level level, std::string_view what, const error& why) {
     actions_.push_back(relay_action::report{level, what, why});
+}
+
+void relay_machine::trouble(std::string_view what, const error& why) {
+    last_error_ = why;
+    report(log_level::warning, what, why);
+}
+
+void relay_machine::report_rows(log_level level, std::string_view what, row_news news) {
+    actions_.push_back(relay_action::report_rows{level, what, std::move(news)});
+}
+
+void relay_machine::report_lanes(std::string_view what, std::size_t count, std::string_view meaning) {
+    if (count == 0) return;
+    report(
+        log_level::info,
+        what,
+        {errc::conflict, retry_advice::never, false, fmt::format("{} lanes {}", count, meaning)}
+    );
 }
 
 void relay_machine::forget_all() {

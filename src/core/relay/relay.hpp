@@ -16,6 +16,7 @@
 #include "relay/window.hpp"
 #include "retry/backoff.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -46,6 +47,9 @@ public:
     [[nodiscard]] bool empty() const;
     [[nodiscard]] relay_counters counters() const;
 
+    /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
+    [[nodiscard]] const std::optional<error>& last_error() const noexcept { return last_error_; }
+
 private:
     enum class mode : std::uint8_t { off, loading, running, draining, stopped };
 
@@ -64,7 +68,7 @@ private:
     // Reading.
     void looked(const fetch_reply& reply);
     void swept(const fetch_reply& reply, nanoseconds took);
-    void changed(window::change what);
+    void changed(window::change what, const char* cause);
     void accept(const fetch_reply& reply, const std::vector<window::new_row>& rows);
     void place(std::vector<held_row> rows);
     void look_again(bool found, bool more);
@@ -79,6 +83,11 @@ private:
     void load_parked();
 
     // Publishing.
+    struct room {
+        std::size_t rows;
+        std::size_t bytes;
+    };
+    [[nodiscard]] room client_room() const;
     void reopen_main();
     void hold(troubled_row row);
     void reroute();
@@ -91,6 +100,9 @@ private:
     void plan_wake();
     void lost(const error& why);
     void report(log_level level, std::string_view what, const error& why);
+    void trouble(std::string_view what, const error& why);
+    void report_rows(log_level level, std::string_view what, row_news news);
+    void report_lanes(std::string_view what, std::size_t count, std::string_view meaning);
     void forget_all();
     void forget(held_row row);
 
@@ -134,6 +146,7 @@ private:
     mono_time drain_deadline_{};
     std::optional<mono_time> wake_;
     relay_counters totals_;
+    std::optional<error> last_error_;
 };
 
 }  // namespace millrace

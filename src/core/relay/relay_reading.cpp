@@ -4,9 +4,21 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include <fmt/core.h>
+
 namespace millrace {
+
+namespace {
+
+[[nodiscard]] const char* cause_of(window::change what) {
+    return what == window::change::table ? "the table was re-created, restored or moved"
+                                         : "rows were put back or a key was un-parked";
+}
+
+}  // namespace
 
 void relay_machine::on(relay_event::fetched& what) {
     if (!fetching_ || fetching_->number != what.number) return;
@@ -16,7 +28,7 @@ void relay_machine::on(relay_event::fetched& what) {
         window_.fetch_failed();
         complete_look_ = false;
         fetch_not_before_ = now_ + fetch_wait_.next(random_);
-        report(log_level::warning, "relay.fetch_failed", what.reply.error());
+        trouble("relay.fetch_failed", what.reply.error());
         return;
     }
     fetch_wait_.reset();
@@ -33,7 +45,7 @@ void relay_machine::on(relay_event::fetched& what) {
 void relay_machine::looked(const fetch_reply& reply) {
     const auto intake = window_.looked(reply);
     if (intake.what != window::change::none) {
-        changed(intake.what);
+        changed(intake.what, cause_of(intake.what));
         return;
     }
     if (intake.more) complete_look_ = false;
@@ -55,7 +67,7 @@ void relay_machine::look_again(bool found, bool more) {
 void relay_machine::swept(const fetch_reply& reply, nanoseconds took) {
     const auto page = window_.swept(reply);
     if (page.what != window::change::none) {
-        changed(page.what);
+        changed(page.what, cause_of(page.what));
         return;
     }
     if (page.found > 0) {
@@ -68,9 +80,11 @@ void relay_machine::swept(const fetch_reply& reply, nanoseconds took) {
                 errc::conflict,
                 retry_advice::now,
                 false,
-                "rows appeared below ids that were already given up; they are delivered now; see whether "
-                "writers "
-                "choose ids themselves or the sequence caches values"}
+                fmt::format(
+                    "{} rows appeared at ids that were already given up; they are delivered now; see whether "
+                    "writers choose ids themselves or the sequence caches values",
+                    page.found
+                )}
         );
     }
     // A page takes its share of time at most; the rest of the time belongs to reading ahead.
@@ -79,8 +93,16 @@ void relay_machine::swept(const fetch_reply& reply, nanoseconds took) {
     next_sweep_ = now_ + (page.done ? options_.sweep_every : pause);
 }
 
-void relay_machine::changed(window::change what) {
+void relay_machine::changed(window::change what, const char* cause) {
     ++totals_.window_rebuilds;
+    report(
+        what == window::change::table ? log_level::warning : log_level::info,
+        "relay.window_rebuilt",
+        {errc::conflict,
+         retry_advice::now,
+         false,
+         std::string(cause) + "; the outbox is read from its head again"}
+    );
     complete_look_ = false;
     if (what == window::change::table) {
         // The same ids may be other rows now: nothing that is known holds any more, an acknowledgement that

@@ -150,6 +150,9 @@ void window::restart() {
 void window::rebuild() {
     gaps_.clear();
     writers_.clear();
+    // A hint kept in the lease row could say where the head is now, so that dead index entries are not
+    // walked. SQLite removes index entries with their rows and needs none, so every window begins at the
+    // lowest id.
     cursor_ = lowest;
     probe_from_ = lowest;
     swept_to_.reset();

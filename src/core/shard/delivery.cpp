@@ -118,14 +118,15 @@ void shard_delivery::blame(index which, bool verdict, const error& why) {
 
 void shard_delivery::after_failure(mono_time now, std::uint64_t random, const error& why) {
     ++counters_.failures;
-    if (options_.on_failure == failure_policy::stop) {
-        if (!stopped_) stopped_ = why;
-        window_.truncate(next_);
-        end_read_ = false;
-        return;
-    }
+    if (options_.on_failure == failure_policy::stop) return stop(why);
     retry_at_ = now + backoff_.next(random);
     bury_at_ = now;
+}
+
+void shard_delivery::stop(const error& why) {
+    if (!stopped_) stopped_ = why;
+    window_.truncate(next_);
+    end_read_ = false;
 }
 
 void shard_delivery::fail(mono_time now, std::uint64_t random, index which, const error& why) {

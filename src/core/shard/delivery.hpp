@@ -93,6 +93,9 @@ public:
 
     void buried(mono_time now, std::uint64_t random, const result<void>& how);
 
+    /// Hands nothing more over, as the policy `stop` does after a failure.
+    void stop(const error& why);
+
     /// The shard is to be given back: nothing more is handed over.
     void drain() { draining_ = true; }
 
@@ -106,7 +109,7 @@ public:
     /// Something is to be handed over now or after a pause.
     [[nodiscard]] bool pending() const noexcept { return unhanded() > 0 || waiting_ > 0; }
 
-    /// Set once the policy `stop` has met a failure.
+    /// Set once it was stopped.
     [[nodiscard]] const std::optional<error>& stopped() const noexcept { return stopped_; }
 
     /// What moved since the last call.

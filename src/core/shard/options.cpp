@@ -64,9 +64,7 @@ result<void> shard_options::validate() const {
             errc::invalid_config,
             fmt::format("read_interval is {} s; it must not be below 0", seconds(read_interval))
         );
-    if (auto checked = check_pair("tip_interval", tip_interval, "tip_interval", tip_interval); !checked)
-        return checked;
-    return check_pair("drain_limit", drain_limit, "drain_limit", drain_limit);
+    return check_pair("tip_interval", tip_interval, "tip_interval", tip_interval);
 }
 
 }  // namespace millrace

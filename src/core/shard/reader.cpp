@@ -6,6 +6,12 @@
 
 namespace millrace {
 
+namespace {
+
+constexpr std::uint32_t failures_that_last = 8;
+
+}  // namespace
+
 shard_reader::shard_reader(const shard_options& options, start_position start, wall_time pin)
     : read_interval_(options.read_interval),
       tip_interval_(options.tip_interval),
@@ -75,13 +81,13 @@ shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, cons
             if (first) return {request(), say};
             return {pause_until(now + pause), say};
         }
-        case errc::throttled:
-        case errc::unavailable:
-            return {pause_until(now + pause)};
-        default:
-            return {
-                pause_until(now + pause),
-                std::has_single_bit(backoff_.failures()) ? notice::failing : notice::none};
+        default: {
+            // Said less and less often; what usually passes is said only once it lasts.
+            const bool passes = why.code == errc::throttled || why.code == errc::unavailable;
+            const auto count = backoff_.failures();
+            const bool say = std::has_single_bit(count) && (!passes || count >= failures_that_last);
+            return {pause_until(now + pause), say ? notice::failing : notice::none};
+        }
     }
 }
 

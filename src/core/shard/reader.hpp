@@ -69,8 +69,7 @@ public:
         none,
         gap,  ///< Records between the last position and the horizon are gone; once per shard and lease.
         shard_gone,  ///< The stream no longer has the shard; what was not read is lost.
-        failing      ///< Not throttling and not a passing outage; said at the 1st, 2nd, 4th, ... failure in a
-                     ///< row.
+        failing  ///< Said at the 1st, 2nd, 4th, ... failure in a row; what usually passes from the 8th on.
     };
     struct outcome {
         action next;

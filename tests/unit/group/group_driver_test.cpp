@@ -75,6 +75,7 @@ TEST_F(GroupDriver, AKilledWorkerOfAnotherMachineLapsesByItsOwnLease) {
     world.run_for(4s);
     EXPECT_EQ(b.held.size(), 4U);
     EXPECT_EQ(worker_rows(), 1U);
+    EXPECT_EQ(b.log.events["session.lapsed"], 1);
 }
 
 TEST_F(GroupDriver, AKilledProcessOfTheSameMachineIsReplacedWithinASecond) {
@@ -93,7 +94,7 @@ TEST_F(GroupDriver, ADoubledWorkerIdStopsTheNewcomerAndNamesBothProcesses) {
     auto& a = run("twin", "m1");
     world.run_for(3s);
     auto& b = run("twin", "m2");
-    world.run_for(8s);
+    world.run_for(16s);
     ASSERT_TRUE(b.failure);
     EXPECT_EQ(b.failure->code, errc::worker_id_taken);
     EXPECT_NE(b.failure->detail.find("process 100 on host \"m1\""), std::string::npos) << b.failure->detail;
@@ -102,6 +103,22 @@ TEST_F(GroupDriver, ADoubledWorkerIdStopsTheNewcomerAndNamesBothProcesses) {
     world.run_for(2s);
     EXPECT_EQ(a.held.size(), 4U);
     EXPECT_EQ(worker_rows(), 1U);
+}
+
+TEST_F(GroupDriver, OfTwoProcessesThatStartWithOneIdAtTheSameMomentExactlyOneStops) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        workers.clear();
+        table = lease_table{};
+        random = rng{seed};
+        auto& a = run("twin", "m1");
+        auto& b = run("twin", "m2");
+        world.run_for(30s);
+        ASSERT_NE(a.failure.has_value(), b.failure.has_value()) << "seed " << seed;
+        const auto& left = a.failure ? b : a;
+        EXPECT_EQ(left.held.size(), 4U);
+        EXPECT_EQ(left.sessions_ended, 0);
+        EXPECT_EQ(worker_rows(), 1U);
+    }
 }
 
 TEST_F(GroupDriver, AWorkerPausedBeyondItsLeaseIsRefusedAndComesBackAsANewSession) {
@@ -242,6 +259,44 @@ TEST_F(GroupDriver, StopGivesUpAtTheDrainLimitAndReleasesFromTheLastAcknowledged
     EXPECT_EQ(a.losses.size(), 4U);
     EXPECT_EQ(row("shard-0003").checkpoint, at(9));
     EXPECT_TRUE(row("shard-0003").owner.value().empty());
+}
+
+TEST_F(GroupDriver, StopGivesUpAfterTheDrainLimitWhileTheStoreIsDown) {
+    settings.group.drain_limit = 2s;
+    settings.lease = 60s;
+    auto& a = run("a");
+    world.run_for(2s);
+    ASSERT_EQ(a.held.size(), 4U);
+    plan.down = true;
+    a.stop();
+    world.run_for(6900ms);
+    EXPECT_FALSE(a.group_stopped);
+    world.run_for(1s);
+    ASSERT_TRUE(a.group_stopped);
+    ASSERT_FALSE(a.group_stopped->has_value());
+    EXPECT_TRUE(a.group_stopped->error().in_doubt);
+    world.run_for(60s);
+    ASSERT_TRUE(a.stopped);
+    EXPECT_FALSE(a.stopped->has_value());
+    plan.down = false;
+    auto& b = run("b");
+    world.run_for(65s);
+    EXPECT_EQ(b.held.size(), 4U);
+}
+
+TEST_F(GroupDriver, ACheckpointThatCannotBeWrittenIsSaidAtOnceAndThenNowAndAgain) {
+    auto& a = run("a");
+    world.run_for(1s);
+    const auto lease = a.held.at(shard_id{"shard-0003"});
+    for (int i = 0; i < 200; ++i)
+        a.store.force("write", fate::unavailable);
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(9), 9));
+    world.run_for(2s);
+    EXPECT_GE(a.log.events["checkpoint.failed"], 1);
+    world.run_for(60s);
+    EXPECT_GE(a.log.events["checkpoint.failed"], 6);
+    EXPECT_LE(a.log.events["checkpoint.failed"], 18);
+    EXPECT_TRUE(a.acts_on(lease.shard));
 }
 
 TEST_F(GroupDriver, ALostReplyAtEveryWriteLeavesOneOwnerAndLosesNothing) {

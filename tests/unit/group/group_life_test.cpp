@@ -114,6 +114,72 @@ TEST_F(GroupLife, AllShardsModeIsRefusedByALiveSessionAndWaitsForOneThatLapses) 
     EXPECT_FALSE(c.failure);
 }
 
+TEST_F(GroupLife, AllShardsModeGivesWayToASessionThatComesLaterAndLosesNoCheckpoint) {
+    settings.group.all_shards = true;
+    settings.group.checkpoint_every = 1h;
+    auto& a = run("a");
+    world.run_for(2s);
+    const auto lease = a.held.at(shard_id{"shard-0001"});
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(7), 1));
+    settings.group.all_shards = false;
+    auto& b = add("b");
+    for (int i = 0; i < 12; ++i)
+        b.store.force("write", fate::unavailable);  // it takes nothing before the other has seen it
+    b.start();
+    world.run_for(1s);
+    ASSERT_TRUE(a.failure);
+    EXPECT_EQ(a.failure->code, errc::conflict);
+    EXPECT_NE(a.failure->detail.find("worker \"b\" (process 101"), std::string::npos) << a.failure->detail;
+    EXPECT_TRUE(a.held.empty());
+    EXPECT_EQ(a.log.events["group.failed"], 1);
+    a.stop();
+    world.run_for(6s);
+    ASSERT_TRUE(a.group_stopped);
+    EXPECT_FALSE(b.failure);
+    EXPECT_EQ(b.held.size(), 4U);
+    EXPECT_EQ(b.held.at(lease.shard).checkpoint, at(7));
+}
+
+TEST_F(GroupLife, AllShardsModeThatStopsIsNotDisturbedByASession) {
+    settings.group.all_shards = true;
+    auto& a = run("a");
+    world.run_for(2s);
+    a.release_at_once = false;
+    a.stop();
+    settings.group.all_shards = false;
+    auto& b = run("b");
+    world.run_for(20s);
+    EXPECT_FALSE(a.failure);
+    ASSERT_TRUE(a.group_stopped);
+    EXPECT_TRUE(a.group_stopped->has_value());
+    EXPECT_EQ(b.held.size(), 4U);
+}
+
+TEST_F(GroupLife, ARecreatedStreamWaitsForALiveWorkerThatStillHoldsShardsOfTheOldOne) {
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    ASSERT_EQ(b.held.size(), 2U);
+    const auto lease = b.held.begin()->second;
+    b.lister.now = std::make_shared<stream_listing>(*stream);  // it has not looked again yet
+    ASSERT_TRUE(b.group->advance(lease.shard, lease.epoch, at(5), 1));
+    stream->identity = "made at 2";
+    a.group->discover_soon();
+    world.run_for(5s);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 1");
+    EXPECT_TRUE(a.held.empty());
+    EXPECT_EQ(b.held.size(), 2U);
+    EXPECT_TRUE(b.acts_on(lease.shard));
+    EXPECT_EQ(row(lease.shard.value()).checkpoint, at(5));
+    b.lister.now = stream;
+    b.group->discover_soon();
+    world.run_for(5s);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
+    EXPECT_FALSE(row(lease.shard.value()).checkpoint);
+    EXPECT_GT(row(lease.shard.value()).epoch, lease.epoch);
+    EXPECT_TRUE(each_shard_has_one_holder());
+}
+
 TEST_F(GroupLife, FinishedRowsOfUnlistedShardsAreTidiedAndTheirEpochIsKept) {
     settings.group.tidy_after = 1min;
     settings.group.discover_every = 10s;
@@ -233,6 +299,11 @@ TEST_F(GroupLife, AStoreThatIsDownForLongerThanTheLeaseCostsTheSessionButNothing
     world.run_for(3s);
     plan.down = true;
     world.run_for(30s);
+    for (auto* w : {&a, &b}) {
+        EXPECT_GE(w->log.events["workers.list_failed"], 5);
+        EXPECT_LE(w->log.events["workers.list_failed"], 11);  // of about a hundred
+        EXPECT_GE(w->log.events["session.heartbeat_failed"], 5);
+    }
     EXPECT_EQ(holders(shard_id{"shard-0000"}), 0);
     EXPECT_EQ(a.held.size() + b.held.size(), 0U);
     plan.down = false;

@@ -196,7 +196,7 @@ TEST_F(Session, AChangeIsToldWithAHeartbeatAtOnce) {
 }
 
 TEST_F(Session, AnOldSessionOfTheSameIdIsNoErrorUnlessItMoves) {
-    worker_row old{worker_id{"w"}, incarnation{"old"}, version{5}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
+    worker_row old{worker_id{"w"}, incarnation{"0"}, version{5}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
     at(0s, M::begin{});
     EXPECT_TRUE(find<M::list>(at(0s, M::write_done{})));
     const auto see = [&](nanoseconds t) {
@@ -216,6 +216,20 @@ TEST_F(Session, AnOldSessionOfTheSameIdIsNoErrorUnlessItMoves) {
     EXPECT_NE(find<M::lost>(actions)->why.detail.find("process 42 on host \"here\""), std::string::npos);
     EXPECT_TRUE(find<M::remove>(actions));
     EXPECT_FALSE(machine.deadline());
+}
+
+TEST_F(Session, TheElderOfTwoNewcomersWaitsUntilTheOtherMustHaveStopped) {
+    worker_row other{worker_id{"w"}, incarnation{"z"}, version{1}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
+    at(0s, M::begin{});
+    EXPECT_TRUE(find<M::list>(at(0s, M::write_done{})));
+    at(0s, M::list_done{std::vector<worker_row>{other}});
+    for (int moves = 1; moves <= 6; ++moves) {
+        const auto t = std::chrono::seconds{2 * moves};
+        other.counter = version{other.counter.value() + 1};
+        if (!find<M::list>(at(t, M::timer{}))) at(t, M::write_done{});
+        const auto actions = at(t, M::list_done{std::vector<worker_row>{other}});
+        EXPECT_EQ(find<M::lost>(actions) != nullptr, moves == 6) << moves;
+    }
 }
 
 TEST_F(Session, DeregistersAndSettlesADoubtfulRemovalByReading) {

@@ -26,7 +26,7 @@ TEST(Poison, AnAbsentOrBusySinkATimeOutAndAnUntriedRowAreNobodysFault) {
 
 TEST(Poison, AFaultOfTheSinkItselfKeepsTheRowApartButNeverGivesItUp) {
     EXPECT_EQ(judge(fault(errc::permission_denied, retry_advice::never), false), blame::suspect);
-    EXPECT_EQ(judge(fault(errc::permission_denied, retry_advice::never), true), blame::none);
+    EXPECT_EQ(judge(fault(errc::permission_denied, retry_advice::never), true), blame::suspect);
 }
 
 TEST(Poison, NoLimitOfAttemptsMeansForEver) {

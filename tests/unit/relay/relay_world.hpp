@@ -18,6 +18,28 @@
 
 namespace millrace::sim {
 
+/// Remembers every line as `event name=value ...`.
+class remembered_lines final : public log_sink {
+public:
+    [[nodiscard]] bool enabled(log_level level) const noexcept override { return level >= log_level::info; }
+    void write(log_level, std::string_view event, std::initializer_list<log_field> fields) override {
+        std::string line(event);
+        for (const auto& field : fields)
+            line += " " + std::string(field.name) + "=" + field.value;
+        lines.push_back(std::move(line));
+    }
+
+    /// Those of one event.
+    [[nodiscard]] std::vector<std::string> of(const std::string& event) const {
+        std::vector<std::string> found;
+        for (const auto& line : lines)
+            if (line.rfind(event + " ", 0) == 0) found.push_back(line);
+        return found;
+    }
+
+    std::vector<std::string> lines;
+};
+
 struct relay_settings {
     std::uint64_t seed{1};
     relay_options relay{};
@@ -62,7 +84,8 @@ public:
     rng random;
     faults outbox_faults{.latency_min = 100us, .latency_max = 1ms};
     faults sink_faults{.latency_min = 100us, .latency_max = 2ms};
-    sim_host host{world, random};
+    remembered_lines log;
+    sim_host host{world, random, {}, &log};
     outbox_table table{world};
     sink_service service;
     std::unique_ptr<fake_outbox> source;

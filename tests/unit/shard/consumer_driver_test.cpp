@@ -21,11 +21,11 @@ struct chaos : ConsumerDriver {
                .dead_letter_after = 2,
                .batch_records = 1 + seed % 7,
                .read_records = 1 + seed % 23,
-               .shard_unacknowledged = 40,
-               .drain_limit = 2s},
+               .shard_unacknowledged = 40},
               {.aggregate = 20, .cursor_life = 3s, .partial_page = 20, .empty_page = 10}
           ) {
         random = sim::rng{seed};
+        drain_limit = 2s;
         plan = {
             .unavailable = 10,
             .throttled = 10,
@@ -232,7 +232,7 @@ TEST_F(ConsumerDriver, ARevokedShardThatWasProcessedToItsEndIsFinishedAndNotRele
 TEST_F(ConsumerDriver, TheDrainWaitsForAcknowledgementsThatComeLaterButNotForEver) {
     append(1, 2);
     append(3, 3);
-    options.drain_limit = 10s;
+    drain_limit = 10s;
     std::vector<acknowledger> kept;
     std::stop_token stop;
     handler.behave = [&](const auto&, const delivery& how) {
@@ -354,6 +354,52 @@ TEST_F(ConsumerDriver, WhatTheHandlerThrowsIsAFailureAndRetried) {
     EXPECT_EQ(checkpoint_data(0), "2");
 }
 
+TEST_F(ConsumerDriver, AHandlerThatThrowsWhenItIsAssignedAShardIsToldAgainBeforeAnyRecord) {
+    append(1, 2);
+    handler.throws["assigned"] = 2;
+    grant(0);
+    world.run_for(2s);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "assigned 0", "assigned 0", "0: 1 2"}));
+    EXPECT_EQ(checkpoint_data(0), "2");
+    EXPECT_EQ(log.events["shard.handler_failed"], 2);
+    EXPECT_EQ(consumer->counters().handler_failures, 2U);
+}
+
+TEST_F(ConsumerDriver, UnderThePolicyStopAHandlerThatThrowsWhenItIsAssignedAShardStopsIt) {
+    append(1, 2);
+    options.on_failure = failure_policy::stop;
+    handler.throws["assigned"] = 1;
+    grant(0);
+    world.run_for(2s);
+    EXPECT_EQ(handler.told, lines{"assigned 0"});
+    EXPECT_EQ(log.events["shard.stopped"], 1);
+    EXPECT_EQ(consumer->counters().shards_stopped, 1U);
+    consumer->revoke(shard(0));
+    world.run_for(1s);
+    EXPECT_FALSE(leases->rows[shard(0)].held);
+}
+
+TEST_F(ConsumerDriver, AHandlerThatThrowsAtTheEndOfALeaseKeepsNothingFromEnding) {
+    handler.throws = {{"revoked", 1}, {"lost", 1}, {"finished", 1}};
+    grant(0);
+    world.run_for(1s);
+    consumer->revoke(shard(0));
+    world.run_for(1s);
+    EXPECT_FALSE(leases->rows[shard(0)].held);
+    grant(0);
+    world.run_for(1s);
+    lose(0);
+    world.run_for(1s);
+    grant(0);
+    ASSERT_TRUE(stream.split(shard(0)));
+    world.run_for(2s);
+    EXPECT_TRUE(leases->rows[shard(0)].finished);
+    EXPECT_EQ(
+        handler.told, (lines{"assigned 0", "revoked 0", "assigned 0", "lost 0", "assigned 0", "finished 0"})
+    );
+    EXPECT_EQ(log.events["shard.handler_failed"], 3);
+}
+
 TEST_F(ConsumerDriver, WhatWasAcknowledgedBeforeAnErrorIsNotHandedOverAgain) {
     append(1, 4);
     handler.behave = [&](const auto&, const delivery& how) -> result<handled> {
@@ -412,6 +458,7 @@ TEST_F(ConsumerDriver, ADeadLetterIsDurableBeforeTheCheckpointPassesItsRecord) {
     EXPECT_EQ(checkpoint_data(0), "3");
     EXPECT_EQ(consumer->counters().records_dead_lettered, 1U);
     EXPECT_EQ(log.events["shard.dead_letter_failed"], 3);
+    EXPECT_EQ(log.events["shard.record_dead_lettered"], 1);
 }
 
 TEST_F(ConsumerDriver, ATrimmedCheckpointGoesOnAtTheHorizonAndReportsOneGap) {

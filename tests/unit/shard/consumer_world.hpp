@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,10 +93,12 @@ public:
         end(shard, e, false, std::move(done));
     }
     void discover_soon() override { ++discoveries; }
+    [[nodiscard]] nanoseconds drain_limit() const override { return drain; }
 
     std::map<shard_id, row> rows;
     std::vector<error> refusals;  // of the next finishes or releases
     int discoveries{0};
+    nanoseconds drain{10s};
 
 private:
     void end(const shard_id& shard, epoch e, bool finish, completion<void> done) {
@@ -137,9 +140,13 @@ public:
     std::vector<std::string> told;
     int calls{0};
     behaviour behave;
+    std::map<std::string, int> throws;  // how often each function still throws
 
 private:
-    void note(const std::string& what, const shard_id& s) { told.push_back(what + " " + s.value().back()); }
+    void note(const std::string& what, const shard_id& s) {
+        told.push_back(what + " " + s.value().back());
+        if (throws.contains(what) && throws[what]-- > 0) throw std::runtime_error(what + " does not work");
+    }
 };
 
 class test_dead_letters final : public dead_letter_sink {
@@ -202,6 +209,7 @@ struct ConsumerDriver : testing::Test {
     void make() {
         auto owned = std::make_unique<test_leases>(loop);
         leases = owned.get();
+        leases->drain = drain_limit;
         consumer = std::make_unique<consumer_driver>(loop, source, handler, pool, &dead_letters, options);
         consumer->attach(std::move(owned));
     }
@@ -261,6 +269,7 @@ struct ConsumerDriver : testing::Test {
     std::shared_ptr<lease_guard> guard;  // of the last grant
     std::vector<std::shared_ptr<lease_guard>> guards;
     test_leases* leases{nullptr};
+    nanoseconds drain_limit{10s};
     std::unique_ptr<consumer_driver> consumer;
 };
 

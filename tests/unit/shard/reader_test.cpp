@@ -2,6 +2,8 @@
 
 #include "batches.hpp"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace millrace {
@@ -157,18 +159,20 @@ TEST_F(ShardReader, ThrottledItBacksOffUpToTheCapAndKeepsItsCursor) {
     EXPECT_EQ(after(t, failed(errc::throttled)), wait(t + 100ms));  // begins anew after a success
 }
 
-TEST_F(ShardReader, AnOutageIsRetriedForEverAndIsNotTheTip) {
+TEST_F(ShardReader, AnOutageIsRetriedForEverAndIsNotTheTipAndIsSaidOnceItLasts) {
     read_to_seven();
+    std::vector<int> said;
     nanoseconds t = 1s;
     for (int i = 0; i < 1000; ++i) {
         EXPECT_EQ(after(t, R::woken{}), read("c1"));
         const auto out = step(t, failed(errc::unavailable));
-        EXPECT_EQ(out.say, notice::none);
+        if (out.say == notice::failing) said.push_back(i + 1);
         ASSERT_TRUE(std::holds_alternative<R::wait>(out.next));
         EXPECT_LE(std::get<R::wait>(out.next).until, mono_time{} + t + 400ms);
         EXPECT_FALSE(reader->at_tip());
         t += 400ms;
     }
+    EXPECT_EQ(said, (std::vector<int>{8, 16, 32, 64, 128, 256, 512}));
 }
 
 TEST_F(ShardReader, ATrimmedCheckpointGoesOnAtTheHorizonAndReportsTheGapOnce) {

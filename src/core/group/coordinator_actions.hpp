@@ -1,4 +1,4 @@
-/// What the coordinator is told and what it wants done: plain values, so that tests read as scripts.
+/// What the coordinator wants done, and its news. Plain values, so that tests read as scripts.
 #pragma once
 
 #include "port/lease_store.hpp"
@@ -14,97 +14,10 @@
 #include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
 namespace millrace {
 
-// Events: requests of the owner.
-struct group_begin {};
-struct group_tick {};
-struct session_came {
-    incarnation mine;
-};
-struct session_went {
-    incarnation mine;
-    error why;
-};
-struct discover_request {};
-struct persist_request {
-    shard_id shard;
-};
-struct release_request {
-    shard_id shard;
-};
-struct finish_request {
-    shard_id shard;
-    wall_time at;
-};
-struct stop_request {};
-
-// Events: outcomes of actions.
-struct workers_listed {
-    result<std::vector<worker_row>> outcome;
-};
-struct rows_listed {
-    result<std::vector<shard_row>> outcome;
-};
-struct stream_listed {
-    result<stream_listing> outcome;
-};
-struct group_read {
-    result<std::optional<group_row>> outcome;
-};
-struct group_written {
-    result<void> outcome;
-};
-struct session_ended_reply {
-    incarnation session;
-    result<void> outcome;
-};
-struct row_created {
-    shard_row row;
-    result<void> outcome;
-};
-struct row_removed {
-    shard_id shard;
-    result<void> outcome;
-};
-struct row_set_aside {
-    shard_row row;
-    result<void> outcome;
-};
-struct lease_written {
-    shard_id shard;
-    result<void> outcome;
-};
-struct lease_read {
-    shard_id shard;
-    result<std::optional<shard_row>> outcome;
-};
-
-using group_event = std::variant<
-    group_begin,
-    group_tick,
-    session_came,
-    session_went,
-    discover_request,
-    persist_request,
-    release_request,
-    finish_request,
-    stop_request,
-    workers_listed,
-    rows_listed,
-    stream_listed,
-    group_read,
-    group_written,
-    session_ended_reply,
-    row_created,
-    row_removed,
-    row_set_aside,
-    lease_written,
-    lease_read>;
-
-// Actions: requests, each answered by the event of like name.
+// Requests, each answered by the event of like name.
 struct list_workers {
     bool operator==(const list_workers&) const = default;
 };
@@ -151,7 +64,7 @@ struct read_lease {
     bool operator==(const read_lease&) const = default;
 };
 
-// Actions: news.
+// News.
 struct lease_granted {
     shard_row row;
     start_position start;
@@ -203,6 +116,7 @@ struct group_note {
     const char* key;
     std::string value;
     std::string detail;
+    bool again_and_again{false};  ///< Likely to come with each retry: the first is told, the others in part.
     bool operator==(const group_note&) const = default;
 };
 
@@ -229,14 +143,5 @@ using group_action = std::variant<
     group_failed,
     group_stopped,
     group_note>;
-
-/// One shard as the coordinator knows it.
-struct shard_status {
-    shard_row row;
-    bool listed{false};
-    bool ready{false};
-    bool mine{false};
-    bool owner_lapsed{false};
-};
 
 }  // namespace millrace

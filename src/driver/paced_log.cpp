@@ -1,0 +1,73 @@
+#include "paced_log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace {
+
+namespace {
+
+constexpr std::uint32_t lines_at_once = 5;
+constexpr nanoseconds line_every = std::chrono::seconds{5};
+
+}  // namespace
+
+void paced_log::refill(kind& of) const {
+    const auto gained = (loop_.now() - of.refilled) / line_every;
+    if (gained <= 0) return;
+    of.left = static_cast<std::uint32_t>(std::min<std::int64_t>(lines_at_once, of.left + gained));
+    of.refilled += gained * line_every;
+}
+
+void paced_log::write(
+    log_level level, std::string_view event, std::initializer_list<log_field> fields, std::string_view detail
+) {
+    if (!enabled(level)) return;
+    auto found = kinds_.find(event);
+    if (found == kinds_.end())
+        found = kinds_.emplace(std::string(event), kind{lines_at_once, loop_.now(), level}).first;
+    auto& of = found->second;
+    refill(of);
+    of.level = level;
+    if (of.left > 0 && of.more == 0) {
+        --of.left;
+        loop_.log().write(level, event, fields);
+        return;
+    }
+    ++of.more;
+    of.detail = detail;
+    arm();
+}
+
+void paced_log::arm() {
+    if (std::exchange(armed_, true)) return;
+    flush_.set(loop_.now() + line_every, [this] {
+        armed_ = false;
+        flush(false);
+    });
+}
+
+void paced_log::flush(bool all) {
+    bool waiting = false;
+    for (auto& [event, of] : kinds_) {
+        refill(of);
+        if (of.more == 0) continue;
+        if (all || of.left > 0) {
+            say_more(event, of);
+        } else {
+            waiting = true;
+        }
+    }
+    if (waiting) arm();
+}
+
+void paced_log::say_more(const std::string& event, kind& of) {
+    of.left -= std::min(of.left, 1U);
+    loop_.log().write(
+        of.level,
+        event,
+        {{"more", std::to_string(std::exchange(of.more, 0))}, {"detail", std::move(of.detail)}}
+    );
+}
+
+}  // namespace millrace

@@ -1,0 +1,59 @@
+/// A log for events that may come in floods: the first few of a name are written, then a count now and then.
+///
+/// Of each name five lines go through at once and one more every five seconds; that one also says how many
+/// were left out (`more`). Names must be few and fixed. Lives on its host.
+#pragma once
+
+#include "alarm.hpp"
+#include "port/host.hpp"
+
+#include <millrace/log.hpp>
+#include <millrace/time.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+class paced_log {
+public:
+    explicit paced_log(host& loop) : loop_(loop), flush_(loop) {}
+    ~paced_log() { flush(true); }
+    paced_log(const paced_log&) = delete;
+    paced_log& operator=(const paced_log&) = delete;
+
+    /// The count comes with the `detail` of the latest line that was left out.
+    void write(
+        log_level level,
+        std::string_view event,
+        std::initializer_list<log_field> fields,
+        std::string_view detail
+    );
+
+    /// False when lines of this level need not be made.
+    [[nodiscard]] bool enabled(log_level level) const { return loop_.log().enabled(level); }
+
+private:
+    struct kind {
+        std::uint32_t left;  ///< Lines that may still go through.
+        mono_time refilled;
+        log_level level;
+        std::uint64_t more{0};
+        std::string detail;  ///< Of the latest that was left out.
+    };
+
+    void refill(kind& of) const;
+    void arm();
+    void flush(bool all);
+    void say_more(const std::string& event, kind& of);
+
+    host& loop_;
+    alarm flush_;
+    bool armed_{false};
+    std::map<std::string, kind, std::less<>> kinds_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,117 @@
+// The reading half of a shard: carries out `shard_reader` on the source, within the memory that is left.
+#include "shard_driver_impl.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace millrace {
+
+void shard_driver::impl::read_step(const shard_reader::event& what) {
+    const auto out = reader.step(now(), around.loop.random(), what);
+    if (out.say != shard_reader::notice::none) report(out.say, std::get<shard_reader::failed>(what).why);
+    if (const auto* wait = std::get_if<shard_reader::wait>(&out.next)) {
+        read_alarm.set(wait->until, [this] {
+            read_step(shard_reader::woken{});
+            proceed();
+        });
+    } else if (const auto* read = std::get_if<shard_reader::read>(&out.next)) {
+        to_read = read->cursor;
+    } else if (std::holds_alternative<shard_reader::end>(out.next)) {
+        work->end_read();
+        around.leases.discover_soon();
+    } else if (const auto* open = std::get_if<shard_reader::open>(&out.next); open != nullptr && !draining) {
+        around.source.open(grant.shard, open->start, alive.guard([this](result<read_cursor> how) {
+            on_open(std::move(how));
+        }));
+    }
+}
+
+void shard_driver::impl::on_open(result<read_cursor> how) {
+    if (how) {
+        read_step(shard_reader::opened{std::move(*how)});
+    } else {
+        if (how.error().code == errc::throttled) ++around.counters.reads_throttled;
+        read_step(shard_reader::failed{std::move(how.error())});
+    }
+    proceed();
+}
+
+void shard_driver::impl::pump_read() {
+    const auto& options = around.options;
+    if (!to_read || draining || work->stopped()) return;
+    // One read ahead of the handler, so that neither waits for the other.
+    if (work->unhanded() >= std::max(options.batch_records, options.read_records / 2)) return;
+    if (work->in_window() >= options.shard_unacknowledged) return;
+    auto room = around.memory.reserve(member, options.read_bytes);
+    if (!room) return;
+    const auto records =
+        std::min<std::uint64_t>(options.read_records, options.shard_unacknowledged - work->in_window());
+    const read_limits limits{static_cast<std::size_t>(records), room->bytes()};
+    auto cursor = *std::exchange(to_read, std::nullopt);
+    ++around.counters.reads;
+    around.source.read(
+        grant.shard,
+        std::move(cursor),
+        limits,
+        alive.guard([this, sent = now(), room = std::move(room)](result<read_reply> how) {
+            on_read(sent, *room, std::move(how));
+        })
+    );
+}
+
+void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room, result<read_reply> how) {
+    if (!how) {
+        if (how.error().code == errc::throttled) ++around.counters.reads_throttled;
+        read_step(shard_reader::failed{std::move(how.error())});
+        return proceed();
+    }
+    const auto records = how->records->records();
+    behind = how->behind;
+    shard_reader::records got{std::move(how->next), std::nullopt, how->behind, sent};
+    if (!records.empty()) {
+        got.last = records.back().position;
+        around.counters.records_read += records.size();
+        around.counters.bytes_read += how->records->bytes();
+        work->push(room.count(std::move(how->records)));
+    }
+    read_step(got);
+    proceed();
+}
+
+void shard_driver::impl::report_gap(const std::string& detail) {
+    if (std::exchange(gap_said, true)) return;
+    ++around.counters.gaps_reported;
+    say(log_level::warning, "shard.gap", detail);
+}
+
+void shard_driver::impl::report(shard_reader::notice what, const error& why) {
+    switch (what) {
+        case shard_reader::notice::none:
+            break;
+        case shard_reader::notice::gap:
+            report_gap(
+                "the stream no longer holds the record after the last position (" + why.detail +
+                "); reading goes on at the oldest record, and those between are lost to this group"
+            );
+            break;
+        case shard_reader::notice::shard_gone:
+            say(log_level::warning,
+                "shard.gone",
+                "the stream no longer has the shard (" + why.detail + "); what was not read of it is lost");
+            break;
+        case shard_reader::notice::failing:
+            say(log_level::error,
+                "shard.read_failing",
+                fmt::format(
+                    "{}: {}; attempt {} in a row, tried again with back-off",
+                    name_of(why.code),
+                    why.detail,
+                    reader.failures()
+                ));
+            break;
+    }
+}
+
+}  // namespace millrace

@@ -1,0 +1,196 @@
+// Nothing fails silently, and what is no verdict on a row never buries it nor stops another lane.
+#include "relay_world.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::sim {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+auto answers(std::string value, errc code) {
+    return [value = std::move(value), code](const outbox_row& row) -> std::optional<error> {
+        if (row.value == value) return error{code, retry_advice::never, false, "simulated refusal"};
+        return std::nullopt;
+    };
+}
+
+// What the lines stand for: each for its rows, or for those that were left out.
+std::size_t counted(const std::vector<std::string>& lines) {
+    std::size_t sum = 0;
+    for (const auto& line : lines) {
+        const auto more = line.find("more=");
+        sum += more == std::string::npos ? 1 : std::stoul(line.substr(more + 5));
+    }
+    return sum;
+}
+
+TEST(RelayTroubles, ABurialAndAParkedLaneAreSaidWithTheirReasonButWithoutTheKey) {
+    relay_world w;
+    w.service.verdict = answers("bad", errc::refused_record);
+    w.put("confidential", "v");
+    w.put("confidential", "bad");
+    w.put("confidential", "v");
+    w.driver->start(epoch{1});
+    ASSERT_TRUE(w.run_until_empty());
+    const auto buried = w.log.of("relay.row_buried");
+    ASSERT_EQ(buried.size(), 2U);
+    EXPECT_THAT(
+        buried[0],
+        AllOf(
+            HasSubstr("id=2"),
+            HasSubstr("topic=t"),
+            HasSubstr("attempts=1"),
+            HasSubstr("reason=refused_record"),
+            HasSubstr("detail=simulated refusal")
+        )
+    );
+    EXPECT_THAT(buried[1], AllOf(HasSubstr("id=3"), HasSubstr("reason=lane_is_parked")));
+    EXPECT_EQ(w.log.of("relay.lane_parked").size(), 1U);
+    EXPECT_THAT(w.log.lines, Each(Not(HasSubstr("confidential"))));
+}
+
+TEST(RelayTroubles, LanesThatAreFoundParkedOrFreedAreSaid) {
+    relay_world w;
+    w.service.verdict = answers("bad", errc::refused_record);
+    w.put("k", "bad");
+    w.driver->start(epoch{1});
+    ASSERT_TRUE(w.run_until_empty());
+    w.driver->halt();
+    w.driver->start(epoch{2});
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_THAT(w.log.of("relay.lanes_parked"), ElementsAre(HasSubstr("1 lanes are parked")));
+    w.service.verdict = nullptr;
+    w.table.replay({"t", "k", {}});
+    w.world.run_for(1s);
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_THAT(w.log.of("relay.lanes_unparked"), ElementsAre(HasSubstr("1 lanes are not parked")));
+    EXPECT_THAT(w.log.of("relay.window_rebuilt"), ElementsAre(HasSubstr("rows were put back")));
+}
+
+TEST(RelayTroubles, AFloodOfBurialsIsAFewLinesAndACountThatMissesNone) {
+    relay_world w;
+    w.service.verdict = answers("bad", errc::refused_record);
+    for (auto i = 0; i < 500; ++i)
+        w.put("k" + std::to_string(i), "bad");
+    w.driver->start(epoch{1});
+    ASSERT_TRUE(w.run_until_empty());
+    w.world.run_for(10s);
+    const auto lines = w.log.of("relay.row_buried");
+    EXPECT_LE(lines.size(), 10U);
+    EXPECT_EQ(counted(lines), 500U);
+}
+
+TEST(RelayTroubles, AnErrorThatIsNoVerdictIsTriedAgainAndSeenAndBuriesNothingAndStopsNoOtherLane) {
+    for (const auto code : {errc::permission_denied, errc::invalid_config, errc::corrupt, errc::not_found}) {
+        relay_world w({.relay = {.max_attempts = 2, .retry_max = 2s}});
+        w.service.verdict = answers("locked", code);
+        w.put("k", "locked");
+        w.put("k", "v");
+        for (auto i = 0; i < 50; ++i)
+            w.put("j" + std::to_string(i % 10));
+        w.driver->start(epoch{1});
+        w.world.run_for(500ms);
+        EXPECT_EQ(w.first_appends.size(), 50U) << name_of(code);
+        w.world.run_for(30s);
+        EXPECT_THAT(w.order_of("k"), IsEmpty());
+        EXPECT_THAT(w.table.dead(), IsEmpty()) << name_of(code);
+        EXPECT_FALSE(w.stopped);
+        ASSERT_TRUE(w.driver->last_error()) << name_of(code);
+        EXPECT_EQ(w.driver->last_error()->code, code);
+        const auto retried = w.driver->counters().retried;
+        EXPECT_GE(retried, 15U) << name_of(code);
+        EXPECT_LE(retried, 200U) << name_of(code);  // it backs off
+        EXPECT_LE(w.log.of("relay.row_retried").size(), 12U);
+        EXPECT_THAT(w.log.of("relay.row_retried").front(), HasSubstr("id=1"));
+        w.service.verdict = nullptr;
+        ASSERT_TRUE(w.run_until_empty());
+        EXPECT_THAT(w.order_of("k"), ElementsAre(1, 2));
+        EXPECT_FALSE(w.driver->last_error());
+        EXPECT_THAT(w.broken, IsEmpty());
+    }
+}
+
+TEST(RelayTroubles, TheLatestTroubleIsSeenWhileItLasts) {
+    relay_world w;
+    w.outbox_faults.down = true;
+    w.put("k");
+    w.driver->start(epoch{1});
+    w.world.run_for(1s);
+    ASSERT_TRUE(w.driver->last_error());
+    EXPECT_EQ(w.driver->last_error()->code, errc::unavailable);
+    w.outbox_faults.down = false;
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_FALSE(w.driver->last_error());
+}
+
+// The sink takes one request and then answers nothing more, while rows wait behind it.
+struct SilentSink : testing::Test {
+    SilentSink() {
+        w.sink_faults.timeout = 1h;
+        w.sink->force("publish", fate::normal);
+        w.sink->force("publish", fate::lost_request);
+        for (auto i = 0; i < 100; ++i)
+            w.put("k");
+        w.driver->start(epoch{1});
+        w.world.run_for(5s);
+    }
+
+    relay_world w{
+        {.relay = {.drain_limit = 300ms},
+         .sink = {.capacity = {.request_rows_max = 10, .requests_in_flight_max = 2}}}};
+};
+
+TEST_F(SilentSink, WhatWasAcknowledgedIsDeletedAllTheSame) {
+    EXPECT_EQ(w.first_appends.size(), 10U);
+    EXPECT_EQ(w.table.rows().size(), 90U);
+}
+
+TEST_F(SilentSink, ADrainEndsAtItsLimitThoughRowsWaitForMain) {
+    std::optional<result<void>> drained;
+    w.driver->drain([&](result<void> r) { drained = std::move(r); });
+    w.world.run_for(290ms);
+    EXPECT_FALSE(drained);
+    w.world.run_for(20ms);
+    ASSERT_TRUE(drained);
+    ASSERT_FALSE(drained->has_value());
+}
+
+TEST(RelayTroubles, ADrainWhileMainHasFailedWaitsOnlyForWhatIsInFlightAndLosesNothing) {
+    relay_world w({.relay = {.retry_max = 100ms, .drain_limit = 5s}});
+    w.sink->force("publish", fate::normal);
+    w.sink->force("publish", fate::unavailable);
+    for (auto i = 0; i < 50; ++i)
+        w.sink->force("reset_main", fate::unavailable);
+    for (auto i = 0; i < 3000; ++i)
+        w.put("k" + std::to_string(i % 5));
+    w.driver->start(epoch{1});
+    w.world.run_for(100ms);
+    ASSERT_GT(w.first_appends.size(), 0U);
+    ASSERT_LT(w.first_appends.size(), 3000U);
+    ASSERT_GT(w.log.of("relay.reset_failed").size(), 0U);
+    std::optional<result<void>> drained;
+    w.driver->drain([&](result<void> r) { drained = std::move(r); });
+    w.world.run_for(200ms);
+    ASSERT_TRUE(drained);
+    EXPECT_TRUE(drained->has_value());
+    EXPECT_EQ(w.table.rows().size(), 3000U - w.first_appends.size());
+    w.driver->start(epoch{2});
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_EQ(w.first_appends.size(), 3000U);
+    EXPECT_EQ(w.duplicates, 0U);
+    EXPECT_THAT(w.broken, IsEmpty());
+}
+
+}  // namespace
+}  // namespace millrace::sim
