@@ -237,7 +237,7 @@ void print_faults(const command_line& line, const faults& found) {
     complain(found);
     if (found.status() != exit_status::usage) return;
     const std::string about = line.command == nullptr ? "" : fmt::format("{} ", line.command->path);
-    fmt::print(stderr, "millrace: see millrace {}--help\n", about);
+    say(fmt::format("millrace: see millrace {}--help\n", about));
 }
 
 }  // namespace

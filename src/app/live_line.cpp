@@ -1,5 +1,6 @@
 #include "live_line.hpp"
 
+#include "output.hpp"
 #include "units.hpp"
 
 #include <cstdio>
@@ -80,8 +81,7 @@ void live_line::show(const progress& work) {
     const std::lock_guard lock(terminal);
     if (drawn && now - drawn_ < std::chrono::milliseconds{240}) return;
     drawn_ = now;
-    fmt::print(stderr, "\r{}\x1b[K", progress_text(work, rate));
-    std::fflush(stderr);
+    say(fmt::format("\r{}\x1b[K", progress_text(work, rate)));
     drawn = true;
 }
 

@@ -1,4 +1,5 @@
 #include "cli.hpp"
+#include "output.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -28,7 +29,7 @@ int main(int argc, char** argv) {
     try {
         return millrace::app::run_program({argv + 1, argv + argc});
     } catch (const std::exception& e) {
-        fmt::print(stderr, "millrace: unexpected: {}; please report it\n", e.what());
+        millrace::app::say(fmt::format("millrace: unexpected: {}; please report it\n", e.what()));
         return 1;
     }
 }

@@ -1,6 +1,7 @@
 #include "option.hpp"
 
 #include "commands/commands.hpp"
+#include "record/bytes_text.hpp"
 #include "text/nearest.hpp"
 #include "units.hpp"
 
@@ -47,6 +48,18 @@ std::string misfit_of_choice(const option_spec& option, std::string_view value) 
             ? ""
             : fmt::format("; did you mean \"{}\"?", choices[static_cast<std::size_t>(near - words.begin())])
     );
+}
+
+/// Names stand in logs, tables and the keys of stores.
+std::string misfit_of_name(std::string_view value) {
+    constexpr std::size_t most = 256;
+    if (value.empty()) return "the value is empty";
+    if (value.size() > most) return fmt::format("{} is longer than {} bytes", in_quotes(value), most);
+    if (!is_utf8(value)) return "the value is not UTF-8";
+    const bool plain = std::none_of(value.begin(), value.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+    });
+    return plain ? std::string{} : fmt::format("{} has control characters; leave them out", in_quotes(value));
 }
 
 /// `read` turns text into something that compares.
@@ -115,6 +128,8 @@ std::string misfit(const option_spec& option, std::string_view value) {
                        : fmt::format("{} is not true or false", in_quotes(value));
         case option_kind::text:
             return value.empty() && option.required ? std::string{"the value is empty"} : std::string{};
+        case option_kind::name:
+            return misfit_of_name(value);
         case option_kind::choice:
             return misfit_of_choice(option, value);
         case option_kind::count:

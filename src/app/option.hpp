@@ -16,6 +16,7 @@ class settings;
 enum class option_kind : std::uint8_t {
     flag,      ///< Present or not; in a file `true` or `false`.
     text,      ///< Any text.
+    name,      ///< Up to 256 bytes of UTF-8 without control characters.
     choice,    ///< One of `choices`.
     count,     ///< A whole number.
     share,     ///< A number from 0 to 1.

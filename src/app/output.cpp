@@ -35,7 +35,7 @@ bool is_placed(std::string_view text) {
 
 void complain_line(std::string_view text) {
     live_line::clear_for_log();
-    fmt::print(stderr, "{}{}\n", is_placed(text) ? "" : "millrace: ", text);
+    say(fmt::format("{}{}\n", is_placed(text) ? "" : "millrace: ", text));
 }
 
 std::size_t width_of(std::string_view text) {
@@ -58,6 +58,10 @@ exit_status print(std::string_view text) {
         text.remove_prefix(static_cast<std::size_t>(n));
     }
     return exit_status::done;
+}
+
+void say(std::string_view text) noexcept {
+    (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 exit_status complain(const error& why) {

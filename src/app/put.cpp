@@ -74,7 +74,8 @@ public:
           rows_max_(values.count("batch-rows")),
           bytes_max_(values.bytes("batch-bytes")),
           patience_(std::chrono::ceil<std::chrono::milliseconds>(values.duration("batch-delay"))),
-          reader_(STDIN_FILENO, values.bytes("line-bytes-max")) {}
+          line_bytes_max_(values.bytes("line-bytes-max")),
+          reader_(STDIN_FILENO, line_bytes_max_) {}
 
     result<std::uint64_t> run() {
         while (true) {
@@ -92,7 +93,7 @@ public:
                     line_.clear();
                     return written_;
                 case line_reader::outcome::too_long:
-                    return bad_line("longer than --line-bytes-max");
+                    return bad_line(fmt::format("longer than {} bytes (--line-bytes-max)", line_bytes_max_));
                 case line_reader::outcome::failed:
                     return fail(
                         errc::unavailable,
@@ -159,6 +160,7 @@ private:
     std::size_t rows_max_;
     std::size_t bytes_max_;
     std::chrono::milliseconds patience_;
+    std::uint64_t line_bytes_max_;
     line_reader reader_;
     std::vector<event> batch_;
     std::size_t bytes_{0};
@@ -244,9 +246,7 @@ exit_status run_put(const settings& values, std::string_view topic, const write_
         return print(count_text(1, "wrote"));
     }
     if (::isatty(STDIN_FILENO) == 1) {
-        fmt::print(
-            stderr, "millrace: reading events from the terminal, one JSON object a line; end with Ctrl-D\n"
-        );
+        say("millrace: reading events from the terminal, one JSON object a line; end with Ctrl-D\n");
     }
     feed input(values, topic, write);
     const auto written = input.run();

@@ -16,6 +16,8 @@ std::string_view unit_of(option_kind kind) {
             return "`true` or `false`";
         case option_kind::text:
             return "text";
+        case option_kind::name:
+            return "text, up to 256 bytes";
         case option_kind::choice:
             return "one of";
         case option_kind::count:

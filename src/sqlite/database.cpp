@@ -48,10 +48,10 @@ result<void> check_path(const std::string& path, const open_options& options) {
     namespace fs = std::filesystem;
     std::error_code ignored;  // what cannot be told is left to SQLite
     const auto status = fs::status(path, ignored);
-    if (fs::is_directory(status)) {
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+        const auto* const kind = fs::is_directory(status) ? "a directory" : "a device, a pipe or a socket";
         return fail(
-            errc::invalid_argument,
-            fmt::format("cannot open {}: it is a directory; name a file", options.name)
+            errc::invalid_config, fmt::format("cannot open {}: it is {}; name a file", options.name, kind)
         );
     }
     if (fs::exists(status) || status.type() == fs::file_type::none) return {};

@@ -6,6 +6,8 @@ namespace millrace::cli {
 namespace {
 
 struct CliFiles : Cli {
+    /// For everybody who has no more rights than a mode gives.
+    void make_read_only() const { (void)shell("chmod 444 *; chmod 777 ."); }
     /// The command fails at run time and its message has all these parts.
     static void expect_failure(const support::command_result& done, const std::vector<std::string>& parts) {
         EXPECT_EQ(done.status, 1) << done.errors;
@@ -63,14 +65,76 @@ TEST_F(CliFiles, AnotherTableOfTheSameNameIsRefused) {
 
 TEST_F(CliFiles, AReadOnlyFileIsSaidToBeReadOnly) {
     make_outbox();
-    (void)shell("chmod a-w shop.db .");
-    const auto done = millrace({"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "v"});
-    const bool superuser = ::access(path("shop.db").c_str(), W_OK) == 0;  // who may write any file
-    (void)shell("chmod u+w .");
-    if (superuser) {
-        EXPECT_EQ(done.status, 0) << done.errors;
-    } else {
-        expect_failure(done, {outbox(), "read-only"});
+    make_stream();
+    ok(consume());
+    make_read_only();
+    const std::string advice = "is read-only for this process; check mode and owner of the file";
+    const auto read_only = [&](const words& command, const std::string& file) {
+        expect_failure(millrace_unprivileged(command), {file, advice});
+    };
+    read_only({"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "v"}, outbox());
+    read_only({"outbox", "dead", "retry", "--outbox", outbox(), "--all"}, outbox());
+    read_only(relay_once(), outbox());
+    read_only(relay_once(), sink());
+    read_only({"stream", "put", "--stream", stream(), "--value", "v"}, sink());
+    read_only({"stream", "split", "--stream", stream(), "--shard", "shardId-000000000000"}, sink());
+    read_only(consume(), state());
+    read_only({"group", "reset", "--stream", stream(), "--group", "g", "--state", state()}, state());
+}
+
+TEST_F(CliFiles, AConsumerReadsAStreamThatItMayNotWrite) {
+    make_stream();
+    ok({"stream", "put", "--stream", stream(), "--value", "v"});
+    (void)shell("chmod 444 streams.db; chmod 777 .");
+    words command = consume();
+    const auto done = millrace_unprivileged(command);
+    EXPECT_EQ(done.status, 0) << done.errors;
+    EXPECT_THAT(done.output, HasSubstr("\"data\":\"v\""));
+}
+
+TEST_F(CliFiles, AFolderThatTakesNoFileIsNamed) {
+    make_outbox();
+    (void)shell("mkdir shut; chmod 755 . shut; chmod 644 shop.db");
+    expect_failure(
+        millrace_unprivileged({"outbox", "init", "--outbox", "sqlite:" + path("shut/new.db")}),
+        {path("shut/new.db"), "check"}
+    );
+    expect_failure(
+        millrace_unprivileged(
+            {"stream", "create", "--stream", "local:" + path("shut/s.db") + "/o", "--shards", "1"}
+        ),
+        {path("shut/s.db"), "check"}
+    );
+    // The file is nobody's, yet the files that SQLite keeps beside it can be made by nobody else.
+    (void)shell("cp shop.db shut/; chmod 666 shut/shop.db");
+    expect_failure(
+        millrace_unprivileged(
+            {"outbox", "put", "--outbox", "sqlite:" + path("shut/shop.db"), "--topic", "t", "--value", "v"}
+        ),
+        {path("shut/shop.db"), "directory"}
+    );
+}
+
+TEST_F(CliFiles, AFolderOrADeviceInPlaceOfAFileIsNamed) {
+    make_outbox();
+    make_stream();
+    (void)shell("mkdir folder");
+    for (const auto& [file, what] :
+         {std::pair{path("folder"), "it is a directory; name a file"},
+          std::pair{std::string("/dev/null"), "it is a device, a pipe or a socket; name a file"}}) {
+        const std::string sqlite = "sqlite:" + file;
+        const std::string local = "local:" + file;
+        for (const words& command : std::vector<words>{
+                 {"outbox", "init", "--outbox", sqlite},
+                 {"outbox", "stats", "--outbox", sqlite},
+                 {"relay", "--outbox", sqlite, "--sink", sink(), "--once"},
+                 {"relay", "--outbox", outbox(), "--sink", local, "--once"},
+                 {"stream", "create", "--stream", local + "/o", "--shards", "1"},
+                 {"stream", "describe", "--stream", local + "/o"},
+                 {"consume", "--stream", local + "/o", "--group", "g", "--state", state()},
+                 {"consume", "--stream", stream(), "--group", "g", "--state", sqlite},
+                 {"group", "status", "--stream", stream(), "--group", "g", "--state", sqlite}})
+            expect_failure(millrace(command), {file, what});
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "support/process.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -24,6 +25,35 @@ struct Cli : testing::Test {
     static support::command_result millrace(words command, const std::string& input = {}) {
         command.insert(command.begin(), MILLRACE_PROGRAM);
         return support::run(command, input);
+    }
+
+    /// As nobody when this is the superuser, whom no mode of a file stops.
+    static support::command_result millrace_unprivileged(words command) {
+        command.insert(command.begin(), MILLRACE_PROGRAM);
+        support::spawn_options options;
+        options.unprivileged = true;
+        return support::run(command, std::move(options));
+    }
+
+    /// A process that runs on: its output in the file `name`.out, its messages in `name`.err.
+    [[nodiscard]] support::process start(words command, const std::string& name) const {
+        command.insert(command.begin(), MILLRACE_PROGRAM);
+        support::spawn_options options;
+        options.output = path(name + ".out");
+        options.errors = path(name + ".err");
+        return support::process(command, options);
+    }
+    [[nodiscard]] std::string said(const std::string& name) const {
+        return support::read_file(path(name + ".err"));
+    }
+    [[nodiscard]] std::string printed(const std::string& name) const {
+        return support::read_file(path(name + ".out"));
+    }
+    /// Waits until it has said this.
+    [[nodiscard]] bool says(const std::string& name, const std::string& text) const {
+        return support::eventually(std::chrono::seconds{15}, [&] {
+            return said(name).find(text) != std::string::npos;
+        });
     }
 
     /// Output of a command that must succeed.

@@ -21,13 +21,6 @@ struct CliPipeline : Cli {
     void put(const std::string& key, const std::string& value) const {
         ok({"outbox", "put", "--outbox", outbox(), "--topic", "orders", "--key", key, "--value", value});
     }
-    support::process start(words command, const std::string& name) const {
-        command.insert(command.begin(), MILLRACE_PROGRAM);
-        return support::process(
-            command,
-            {.input = {}, .output = path(name + ".out"), .errors = path(name + ".err"), .environment = {}}
-        );
-    }
     static std::size_t lines(const std::string& text) {
         return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -60,6 +61,14 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added)
     return all;
 }
 
+/// The program may lie where nobody cannot look it up, so it is opened first.
+[[noreturn]] void run_as_nobody(char* const* argv, char* const* envp) {
+    const int program = ::open(argv[0], O_RDONLY | O_CLOEXEC);
+    if (::setgroups(0, nullptr) == 0 && ::setgid(nobody) == 0 && ::setuid(nobody) == 0)
+        ::fexecve(program, argv, envp);
+    ::_exit(126);
+}
+
 }  // namespace
 
 process::process(const std::vector<std::string>& command, const spawn_options& options) {
@@ -77,6 +86,7 @@ process::process(const std::vector<std::string>& command, const spawn_options& o
         ::dup2(in, STDIN_FILENO);
         ::dup2(out, STDOUT_FILENO);
         ::dup2(err, STDERR_FILENO);
+        if (options.unprivileged && ::geteuid() == 0) run_as_nobody(argv.data(), envp.data());
         ::execve(argv[0], argv.data(), envp.data());
         ::_exit(127);
     }
@@ -136,10 +146,18 @@ std::optional<exit_report> process::wait(std::chrono::milliseconds limit) {
 command_result run(
     const std::vector<std::string>& command, const std::string& input, std::chrono::milliseconds limit
 ) {
+    spawn_options options;
+    options.input = input;
+    return run(command, std::move(options), limit);
+}
+
+command_result run(
+    const std::vector<std::string>& command, spawn_options options, std::chrono::milliseconds limit
+) {
     const temporary_folder folder;
-    process child{
-        command,
-        {.input = input, .output = folder.file("out"), .errors = folder.file("err"), .environment = {}}};
+    options.output = folder.file("out");
+    options.errors = folder.file("err");
+    process child{command, options};
     auto report = child.wait(limit);
     if (!report) child.signal(SIGKILL);
     return {report ? report->status : 124, read_file(folder.file("out")), read_file(folder.file("err"))};

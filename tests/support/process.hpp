@@ -20,7 +20,13 @@ struct spawn_options {
     std::filesystem::path output;          ///< Appended to; empty: discarded.
     std::filesystem::path errors;          ///< Appended to; empty: discarded.
     std::vector<std::string> environment;  ///< `NAME=value`, added to this process's own.
+
+    /// The superuser runs it as nobody, whom the modes of files stop. What it uses must be open to others.
+    bool unprivileged{false};
 };
+
+/// The numbers of `nobody`.
+constexpr unsigned nobody = 65534;
 
 /// How a process ended and what it used.
 struct exit_report {
@@ -68,6 +74,13 @@ struct command_result {
 command_result run(
     const std::vector<std::string>& command,
     const std::string& input = {},
+    std::chrono::milliseconds limit = std::chrono::seconds{20}
+);
+
+/// As above; output and errors are caught whatever the options say.
+command_result run(
+    const std::vector<std::string>& command,
+    spawn_options options,
     std::chrono::milliseconds limit = std::chrono::seconds{20}
 );
 

@@ -23,6 +23,7 @@ option_spec stream_option() {
 option_spec group_option() {
     return {
         .name = "group",
+        .kind = option_kind::name,
         .placeholder = "NAME",
         .meaning = "The workers of one name and state share the stream",
         .example = "billing",

@@ -31,6 +31,7 @@ std::vector<option_spec> consume_flags() {
         group_option(),
         state_option(),
         {.name = "worker",
+         .kind = kind::name,
          .placeholder = "ID",
          .meaning = "Name of this worker; made from host, process and a random number by default",
          .example = "worker-1"},

@@ -39,6 +39,7 @@ std::vector<option_spec> relay_flags() {
          .meaning = "Print the counts at the end as JSON",
          .in_file = false},
         {.name = "worker",
+         .kind = kind::name,
          .placeholder = "ID",
          .meaning = "Name of this relay; made from host, process and a random number by default",
          .example = "relay-1"},

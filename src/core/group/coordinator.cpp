@@ -230,6 +230,10 @@ void coordinator::yield_to(const worker_row& other) {
 
 void coordinator::on(const session_ended_reply& reply) {
     ending_.erase(reply.session);
+    if (!reply.outcome && reply.outcome.error().code != errc::conflict) {
+        // The next tick tries again; at once would turn as fast as the store fails.
+        return tell(log_level::warning, "session.end_failed", "error", {}, reply.outcome.error().detail);
+    }
     // Whether we ended it or somebody else did, the next listing shows it.
     want_workers_ = true;
 }

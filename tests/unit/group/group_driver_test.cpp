@@ -78,6 +78,29 @@ TEST_F(GroupDriver, AKilledWorkerOfAnotherMachineLapsesByItsOwnLease) {
     EXPECT_EQ(b.log.events["session.lapsed"], 1);
 }
 
+TEST_F(GroupDriver, ASessionThatCannotBeEndedIsTriedOncePerTick) {
+    run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    for (int i = 0; i < 5; ++i)
+        b.store.force("remove", fate::unavailable);
+    workers.front()->crash();
+    world.run_for(30s);
+    EXPECT_EQ(b.log.events["session.end_failed"], 5);
+    EXPECT_LE(b.log.events["session.lapsed"], 6);
+    EXPECT_EQ(b.held.size(), 4U) << "and it goes on once the store answers again";
+
+    for (int i = 0; i < 1000; ++i)
+        b.store.force("remove", fate::unavailable);
+    auto& c = run("c");
+    world.run_for(3s);
+    c.crash();
+    world.run_for(13s);
+    const auto before = b.log.events["session.end_failed"];
+    world.run_for(3s);
+    EXPECT_LE(b.log.events["session.end_failed"] - before, 11) << "a failing store is asked in a tight loop";
+}
+
 TEST_F(GroupDriver, AKilledProcessOfTheSameMachineIsReplacedWithinASecond) {
     auto& a = run("same", "m1");
     world.run_for(3s);

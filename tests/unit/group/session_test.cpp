@@ -168,6 +168,16 @@ TEST_F(Session, WithoutAConfirmedHeartbeatItEndsAtTheDeadlineAndClearsItsOwnRow)
     EXPECT_FALSE(find<M::write>(at(10s, M::remove_done{}))->expected);
 }
 
+TEST_F(Session, TheEndOfASessionSaysWhyItsHeartbeatsFailed) {
+    live();
+    at(2s, M::timer{});
+    at(3s,
+       M::write_done{tl::unexpected(error{errc::out_of_space, retry_advice::after_delay, false, "full"})});
+    const auto actions = at(8s, M::timer{});
+    ASSERT_TRUE(find<M::lost>(actions));
+    EXPECT_NE(find<M::lost>(actions)->why.detail.find("(full)"), std::string::npos);
+}
+
 TEST_F(Session, StopsRenewingWhenTheLoopHasNotTurnedForALeaseTime) {
     live();
     loop_stalls = true;

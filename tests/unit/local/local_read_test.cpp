@@ -142,6 +142,13 @@ TEST_F(LocalRead, DamagedHeadersAreCorruptAndNamed) {
     EXPECT_THAT(reply.error().detail, HasSubstr("record 2 of shardId-000000000000"));
 }
 
+TEST_F(LocalRead, AStreamThatIsNotThereSaysNothingAboutItsShards) {
+    for (const auto code :
+         {local::open_cursor(db, "bills", shard, from::trim_horizon{}).error().code,
+          local::read_records(db, "bills", shard, read_cursor{"1"}, {}).error().code})
+        EXPECT_EQ(code, errc::unavailable) << "not_found would be the end of the shard";
+}
+
 TEST_F(LocalRead, ATrimmedAwayShardIsNotFound) {
     put(1);
     ASSERT_TRUE(admin.split("orders", shard));

@@ -70,8 +70,16 @@ TEST_F(SqliteDatabase, SaysThatThePathIsADirectory) {
     path = files.path().string();
     const auto db = open({.mode = open_mode::create});
     ASSERT_FALSE(db);
-    EXPECT_EQ(db.error().code, errc::invalid_argument);
+    EXPECT_EQ(db.error().code, errc::invalid_config);
     EXPECT_THAT(db.error().detail, HasSubstr("is a directory; name a file"));
+}
+
+TEST_F(SqliteDatabase, SaysThatThePathIsNoRegularFile) {
+    path = "/dev/null";
+    const auto db = open({.mode = open_mode::create});
+    ASSERT_FALSE(db);
+    EXPECT_EQ(db.error().code, errc::invalid_config);
+    EXPECT_THAT(db.error().detail, HasSubstr("is a device, a pipe or a socket; name a file"));
 }
 
 TEST_F(SqliteDatabase, SaysThatTheFileIsNoDatabase) {
