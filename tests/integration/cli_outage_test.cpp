@@ -145,7 +145,7 @@ TEST_F(CliOutage, ALockedOutboxIsSaidToBeLockedAndTheRelayGoesOn) {
     put();
     {
         const write_lock lock(path("outbox.db"));
-        EXPECT_TRUE(says("relay", "session.store_failed"));
+        EXPECT_TRUE(says("relay", "session.heartbeat_failed"));
         EXPECT_TRUE(says("relay", "database is locked"));
     }
     put();
@@ -158,7 +158,7 @@ TEST_F(CliOutage, ALockedStateIsSaidToBeLockedAndTheConsumerGoesOn) {
     {
         const write_lock lock(path("state.db"));
         put();
-        EXPECT_TRUE(says("consumer", "session.store_failed"));
+        EXPECT_TRUE(says("consumer", "session.heartbeat_failed"));
         EXPECT_TRUE(says("consumer", "database is locked"));
     }
     put();

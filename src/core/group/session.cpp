@@ -189,6 +189,7 @@ void session_machine::confirm(mono_time now, version counter, mono_time sent) {
     unproved_.clear();
     retry_at_ = now;
     ever_confirmed_ = true;
+    trouble_.clear();
     if (phase_ != phase::live && phase_ != phase::registering) return;
     const auto until = sent + options_.lease - options_.margin;
     if (phase_ == phase::live) {
@@ -266,6 +267,7 @@ void session_machine::finish_stop(result<void> outcome) {
 
 // A request on our row failed: when it may have happened anyway, or was refused, the row decides.
 void session_machine::judge(mono_time now, const error& why) {
+    trouble_ = why.detail;
     if (why.in_doubt || why.code == errc::conflict) {
         must_read_ = true;
         retry_at_ = now;
@@ -281,9 +283,10 @@ void session_machine::check_limits(mono_time now) {
         lose(
             now,
             fmt::format(
-                "no heartbeat of worker \"{}\" was confirmed in time; its shards are given up and it "
+                "no heartbeat of worker \"{}\" was confirmed in time ({}); its shards are given up and it "
                 "registers anew",
-                options_.worker.value()
+                options_.worker.value(),
+                trouble_.empty() ? "the store of the leases has not answered" : trouble_
             ),
             false
         );

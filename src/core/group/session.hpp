@@ -168,6 +168,7 @@ private:
     bool must_read_{false};
     bool row_may_exist_{false};
     bool ever_confirmed_{false};
+    std::string trouble_;  // why the latest request failed; empty once one is confirmed
     bool stop_reported_{false};
     std::uint64_t changes_{0};
     bool changes_unsent_{false};
