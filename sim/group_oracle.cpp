@@ -46,6 +46,7 @@ group_oracle::shard_state& group_oracle::state_of(const shard_id& shard) {
     if (state.shard != nullptr && state.handed.size() < state.shard->records.size()) {
         state.handed.resize(state.shard->records.size());
         state.acknowledged.resize(state.shard->records.size());
+        state.done.resize(state.shard->records.size());
         state.acknowledged_at.resize(state.shard->records.size());
     }
     return state;
@@ -76,8 +77,8 @@ bool group_oracle::exempt(const shard_state& state, std::size_t index) const {
 }
 
 std::size_t group_oracle::settle(shard_state& state) {
-    while (state.settled < state.acknowledged.size() &&
-           (state.acknowledged[state.settled] != 0 || exempt(state, state.settled)))
+    while (state.settled < state.done.size() &&
+           (state.done[state.settled] != 0 || exempt(state, state.settled)))
         ++state.settled;
     return state.settled;
 }
@@ -321,11 +322,19 @@ void group_oracle::failed(const shard_id& shard, epoch e, const position& at) {
     if (state.shard != nullptr) book_.failed(shard, e, index_of(*state.shard, at));
 }
 
+void group_oracle::done(const shard_id& shard, const position& at) {
+    auto& state = state_of(shard);
+    if (state.shard == nullptr) return;
+    const auto index = index_of(*state.shard, at);
+    if (index < state.done.size()) state.done[index] = 1;
+}
+
 void group_oracle::acknowledged(const shard_id& shard, epoch e, const position& at) {
     auto& state = state_of(shard);
     if (state.shard == nullptr) return;
     const auto index = index_of(*state.shard, at);
     trace_.say("handler", "acknowledges {} [{}] epoch {}", shard.value(), index, e.value());
+    done(shard, at);
     book_.acknowledged(shard, e, index);
     if (index >= state.acknowledged.size() || state.acknowledged[index] != 0) return;
     state.acknowledged[index] = 1;

@@ -43,6 +43,10 @@ public:
         std::uint32_t attempt,
         const record_batch& batch
     );
+    /// The handler is done with the record: a checkpoint may pass it from now on.
+    void done(const shard_id& shard, const position& at);
+
+    /// The report of it reaches the driver now at the latest: a checkpoint is due.
     void acknowledged(const shard_id& shard, epoch e, const position& at);
     void failed(const shard_id& shard, epoch e, const position& at);
 
@@ -72,6 +76,7 @@ private:
         const stored_shard* shard{nullptr};
         std::vector<std::uint8_t> handed;
         std::vector<std::uint8_t> acknowledged;
+        std::vector<std::uint8_t> done;  // as the handler has it, before the driver must know
         std::vector<world_time> acknowledged_at;
         std::size_t settled{0};  // all below are acknowledged or need not be
         epoch highest;

@@ -89,7 +89,7 @@ void draw_options(dice& d, scenario& s) {
     s.relay.fetch_rows = d.one_of<std::size_t>({2, 10, 2'000});
     s.relay.window_rows = std::max(s.relay.fetch_rows, d.one_of<std::size_t>({8, 40, 20'000}));
     s.relay.client_window_rows = d.one_of<std::size_t>({4, 30, 10'000});
-    s.relay.delete_rows = d.one_of<std::size_t>({2, 1'000});
+    s.relay.delete_rows = d.one_of<std::size_t>({20, 1'000});
     s.relay.gaps_max = d.one_of<std::size_t>({2, 10, 1'000});
     s.relay.probes_in_flight = d.one_of<std::size_t>({1, 4, 16});
     s.relay.poll_min = d.span(5ms, 30ms);

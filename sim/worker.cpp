@@ -135,10 +135,13 @@ private:
         return std::nullopt;
     }
 
-    // The oracle hears of it when the job's own report arrives, just before the driver does.
+    // The driver must hear of it when the job's own report arrives, but may look at the reports of its
+    // threads sooner.
     void settle(
         const std::shared_ptr<const record_batch>& batch, epoch under, std::size_t first, std::size_t last
     ) {
+        for (auto i = first; i <= last; ++i)
+            setup_.oracle.done(batch->shard(), batch->records()[i].position);
         home_.post([this, batch, under, first, last] {
             for (auto i = first; i <= last; ++i)
                 setup_.oracle.acknowledged(batch->shard(), under, batch->records()[i].position);

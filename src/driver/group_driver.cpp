@@ -256,18 +256,25 @@ void group_driver::impl::carry_out(const set_row_aside& a) {
 void group_driver::impl::carry_out(const write_lease& a) {
     auto row = a.row;
     row.updated_at = loop.wall();
-    store.write(std::move(row), a.expected, alive.guard([this, shard = a.row.shard](result<void> outcome) {
-        submit(lease_written{shard, std::move(outcome)});
-    }));
+    store.write(
+        std::move(row),
+        a.expected,
+        alive.guard([this, shard = a.row.shard, lease = a.lease](result<void> outcome) {
+            submit(lease_written{shard, lease, std::move(outcome)});
+        })
+    );
 }
 
 void group_driver::impl::carry_out(const read_lease& a) {
-    store.read(a.shard, alive.guard([this, shard = a.shard](result<std::optional<lease_row>> outcome) {
-        if (!outcome) return submit(lease_read{shard, tl::unexpected(outcome.error())});
-        std::optional<shard_row> row;
-        if (*outcome) row = std::get<shard_row>(**outcome);
-        submit(lease_read{shard, std::move(row)});
-    }));
+    store.read(
+        a.shard,
+        alive.guard([this, shard = a.shard, lease = a.lease](result<std::optional<lease_row>> outcome) {
+            if (!outcome) return submit(lease_read{shard, lease, tl::unexpected(outcome.error())});
+            std::optional<shard_row> row;
+            if (*outcome) row = std::get<shard_row>(**outcome);
+            submit(lease_read{shard, lease, std::move(row)});
+        })
+    );
 }
 
 void group_driver::impl::carry_out(const lease_granted& a) {

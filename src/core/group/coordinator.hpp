@@ -119,6 +119,7 @@ private:
     void on(const release_request& what);
     void on(const finish_request& what);
     void on(const stop_request&);
+    [[nodiscard]] bool of_present_lease(const shard_id& shard, std::uint64_t lease) const;
     void step_lease(const shard_id& shard, const lease_machine::event& what);
     void start_lease(const shard_row& row, const lease_machine::event& how, bool silent);
     void lease_happened(const shard_id& shard, lease_machine& lease, const lease_machine::action& what);
@@ -187,6 +188,8 @@ private:
     mono_time group_retry_at_{};
 
     std::map<shard_id, lease_machine> leases_;
+    std::map<shard_id, std::uint64_t> lease_numbers_;  // of the present lease of each shard
+    std::uint64_t leases_started_{0};
     std::set<shard_id> granted_;
     std::set<shard_id> silent_;
     std::set<shard_id> revoked_;

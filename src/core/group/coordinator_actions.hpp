@@ -57,10 +57,12 @@ struct set_row_aside {
 struct write_lease {
     shard_row row;
     version expected;
+    std::uint64_t lease;  ///< Which of this worker's leases asks: goes back with the reply.
     bool operator==(const write_lease&) const = default;
 };
 struct read_lease {
     shard_id shard;
+    std::uint64_t lease;
     bool operator==(const read_lease&) const = default;
 };
 

@@ -72,10 +72,12 @@ struct row_set_aside {
 };
 struct lease_written {
     shard_id shard;
+    std::uint64_t lease;  ///< Of the request.
     result<void> outcome;
 };
 struct lease_read {
     shard_id shard;
+    std::uint64_t lease;
     result<std::optional<shard_row>> outcome;
 };
 

@@ -64,12 +64,21 @@ bool coordinator::holds_any() const {
     return std::any_of(leases_.begin(), leases_.end(), [](const auto& l) { return l.second.active(); });
 }
 
+// A reply to an earlier lease of this shard, lost with a request under way, says nothing about the present
+// one.
+bool coordinator::of_present_lease(const shard_id& shard, std::uint64_t lease) const {
+    const auto found = lease_numbers_.find(shard);
+    return found != lease_numbers_.end() && found->second == lease;
+}
+
 void coordinator::on(const lease_written& reply) {
-    step_lease(reply.shard, lease_machine::write_done{reply.outcome});
+    if (of_present_lease(reply.shard, reply.lease))
+        step_lease(reply.shard, lease_machine::write_done{reply.outcome});
 }
 
 void coordinator::on(const lease_read& reply) {
-    step_lease(reply.shard, lease_machine::read_done{reply.outcome});
+    if (of_present_lease(reply.shard, reply.lease))
+        step_lease(reply.shard, lease_machine::read_done{reply.outcome});
 }
 
 void coordinator::on(const persist_request& what) {
@@ -88,6 +97,7 @@ void coordinator::start_lease(const shard_row& row, const lease_machine::event& 
     const auto shard = row.shard;
     lease_machine fresh(row, options_.all_shards ? incarnation{} : mine_, random_);
     leases_.insert_or_assign(shard, std::move(fresh));
+    lease_numbers_[shard] = ++leases_started_;
     granted_.erase(shard);
     revoked_.erase(shard);
     dirty_.erase(shard);
@@ -126,9 +136,11 @@ void coordinator::lease_happened(
     std::visit(
         overload{
             [&](const lease_machine::write& a) {
-                actions_.emplace_back(write_lease{a.row, a.expected});
+                actions_.emplace_back(write_lease{a.row, a.expected, lease_numbers_[shard]});
             },
-            [&](const lease_machine::read&) { actions_.emplace_back(read_lease{shard}); },
+            [&](const lease_machine::read&) {
+                actions_.emplace_back(read_lease{shard, lease_numbers_[shard]});
+            },
             [&](const lease_machine::taken&) {
                 changed_ = true;
                 if (silent_.contains(shard)) return;
