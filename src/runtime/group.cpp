@@ -125,10 +125,24 @@ struct lease::impl {
     std::shared_ptr<held_resource> held;
 
     using request = void (group_worker::*)(const held_resource&, completion<void>);
-    result<void> ask(request what) const {
-        return thread->ask<void>([what, held = held](group_worker& worker, completion<void> done) {
-            (worker.*what)(*held, std::move(done));
+    /// `ends` is what every later call answers once this one has succeeded.
+    result<void> ask(request what, std::optional<errc> ends = {}) const {
+        return thread->ask<void>([what, ends, held = held](group_worker& worker, completion<void> done) {
+            if (held->ended) return done(over(*held));
+            (worker.*what)(*held, [held, ends, done = std::move(done)](const result<void>& outcome) {
+                if (outcome && ends) held->ended = ends;
+                done(outcome);
+            });
         });
+    }
+
+    static result<void> over(const held_resource& held) {
+        return fail(
+            *held.ended,
+            fmt::format(
+                "this lease of resource \"{}\" was given up before; acquire the resource again", held.resource
+            )
+        );
     }
 };
 
@@ -155,9 +169,10 @@ std::stop_token lease::stop() const {
 }
 
 result<void> lease::advance(position reached) const {
-    return impl_->thread->ask<void>([held = impl_->held, reached](
-                                        group_worker& worker, const completion<void>& done
-                                    ) { done(worker.advance(*held, reached)); });
+    return impl_->thread->ask<void>([held = impl_->held,
+                                     reached](group_worker& worker, const completion<void>& done) {
+        done(held->ended ? impl::over(*held) : worker.advance(*held, reached));
+    });
 }
 
 result<void> lease::advance(std::uint64_t reached) const {
@@ -169,11 +184,11 @@ result<void> lease::persist() const {
 }
 
 result<void> lease::release() const {
-    return impl_->ask(&group_worker::release);
+    return impl_->ask(&group_worker::release, errc::already_released);
 }
 
 result<void> lease::done() const {
-    return impl_->ask(&group_worker::finish);
+    return impl_->ask(&group_worker::finish, errc::already_finished);
 }
 
 struct group::impl {

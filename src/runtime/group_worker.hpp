@@ -32,6 +32,10 @@ struct held_resource {
     std::optional<position> begin;
     std::shared_ptr<const lease_guard> guard;
     std::stop_source stop{};
+
+    /// Set once it was given back or done; only touched on the loop. The group may hold the resource again by
+    /// then.
+    std::optional<errc> ended{};
 };
 
 /// Shared by the loop and the threads that acquire. All members are guarded by the mutex.

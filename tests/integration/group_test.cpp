@@ -63,6 +63,20 @@ TEST_F(GroupAlone, OneWorkerAcquiresEverythingOnceAndFinishesIt) {
     EXPECT_EQ(alone.acquire(patience).error().code, errc::cancelled);
 }
 
+TEST_F(GroupAlone, ALeaseThatWasGivenBackStaysSoAlsoWhenItsWorkerHasTheResourceAgain) {
+    auto alone = join(settings("w"));
+    const auto first = alone.acquire("a", patience);
+    ASSERT_TRUE(first);
+    ASSERT_TRUE(first->release());
+    const auto second = alone.acquire("a", patience);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(first->release().error().code, errc::already_released);
+    EXPECT_EQ(first->persist().error().code, errc::already_released);
+    EXPECT_EQ(first->advance(1).error().code, errc::already_released);
+    EXPECT_TRUE(second->advance(1));
+    EXPECT_TRUE(second->release());
+}
+
 TEST_F(GroupAlone, TheNextOwnerBeginsWhereTheLastOneStoppedUnderAHigherEpoch) {
     epoch before;
     {
