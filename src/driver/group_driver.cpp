@@ -404,6 +404,10 @@ std::vector<shard_view> group_driver::shards() const {
     return all;
 }
 
+bool group_driver::settled() const {
+    return impl_->machine.settled();
+}
+
 std::uint64_t group_driver::records_at_risk() const {
     return impl_->machine.records_at_risk();
 }

@@ -109,6 +109,10 @@ public:
     /// What is known now; for status, `--idle-exit` and tests.
     [[nodiscard]] std::vector<shard_view> shards() const;
 
+    /// Whether it is decided that this worker may be here: no other bears its id, or it was admitted to take
+    /// all shards. Before that it may still be told to go.
+    [[nodiscard]] bool settled() const;
+
     /// Acknowledged but not yet written: what a crash would repeat, beside what is in flight.
     [[nodiscard]] std::uint64_t records_at_risk() const;
 

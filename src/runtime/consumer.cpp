@@ -182,7 +182,8 @@ void consumer_run::membership(std::size_t index, std::size_t total) {
 
 void consumer_run::look_whether_idle() {
     if (outcome_) return;
-    const bool quiet = driver_->idle() && !work_is_open(member_->group().shards());
+    const auto& group = member_->group();
+    const bool quiet = group.settled() && driver_->idle() && !work_is_open(group.shards());
     if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) return end({});
     const auto pause = std::clamp(*settings_.idle_exit / 10, idle_look_min, idle_look_max);
     loop_.call_at(loop_.now() + pause, [this] { look_whether_idle(); });

@@ -19,8 +19,9 @@ class idle_watch {
 public:
     explicit idle_watch(nanoseconds limit) : limit_(limit) {}
 
-    /// One look. `quiet`: all that is held is at the tip and no work is open; `progress` moves with every
-    /// record that is read, so that what came and went between two looks counts as well.
+    /// One look. `quiet`: this worker may be here for certain, all that it holds is at the tip and no work is
+    /// open; `progress` moves with every record that is read, so that what came and went between two looks
+    /// counts as well.
     [[nodiscard]] bool over(mono_time now, bool quiet, std::uint64_t progress);
 
 private:

@@ -2,6 +2,16 @@
 
 namespace millrace {
 
+namespace {
+
+/// A file that may not be opened seldom mends by itself, so at the start it is said instead of awaited.
+bool keeps_from_starting(const error& why) {
+    return why.retry == retry_advice::never || why.code == errc::permission_denied ||
+           why.code == errc::corrupt;
+}
+
+}  // namespace
+
 void add_fault(std::optional<error>& all, const error& next) {
     if (!all)
         all = next;
@@ -18,7 +28,7 @@ void start_checks::run(host& loop, completion<void> done) {
 }
 
 void start_checks::ended(const result<void>& outcome) {
-    if (!outcome && outcome.error().retry == retry_advice::never) add_fault(faults_, outcome.error());
+    if (!outcome && keeps_from_starting(outcome.error())) add_fault(faults_, outcome.error());
     if (--open_ > 0) return;
     if (faults_)
         done_(tl::unexpected(*faults_));

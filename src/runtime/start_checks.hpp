@@ -17,7 +17,8 @@ namespace millrace {
 
 /// Looks at several things at once and reports all that are unusable in one error.
 ///
-/// A fault that may mend (a locked file, a service that restarts) is no reason not to start.
+/// A fault that mends by itself (a locked file, a service that restarts) is no reason not to start; a file
+/// that may not be opened is.
 class start_checks {
 public:
     using check = std::function<void(completion<void>)>;

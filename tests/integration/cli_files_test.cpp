@@ -82,6 +82,39 @@ TEST_F(CliFiles, AReadOnlyFileIsSaidToBeReadOnly) {
     read_only({"group", "reset", "--stream", stream(), "--group", "g", "--state", state()}, state());
 }
 
+TEST_F(CliFiles, AFileThatMayNotBeOpenedEndsTheStartOfARelayAndOfAConsumer) {
+    make_outbox();
+    make_stream();
+    ok(consume());
+    (void)shell("chmod 777 .");
+    words relay_for_ever = relay_once();
+    std::erase(relay_for_ever, "--once");
+    const auto shut = [&](const std::string& file, const std::vector<words>& commands, const std::string& name
+                      ) {
+        (void)shell("chmod 666 *; chmod 000 " + file);
+        for (const words& command : commands)
+            expect_failure(millrace_unprivileged(command), {name, "mode and owner of the file"});
+    };
+    shut("shop.db", {relay_once(), relay_for_ever}, outbox());
+    shut("streams.db", {relay_once(), relay_for_ever, consume(), consume({})}, sink());
+    shut("state.db", {consume(), consume({})}, state());
+}
+
+TEST_F(CliFiles, ADamagedSinkOrStateEndsTheStartOfARelayAndOfAConsumer) {
+    make_outbox();
+    make_stream();
+    write("broken.db", std::string(5000, 'x'));
+    words relay_for_ever{
+        "relay", "--outbox", outbox(), "--sink", "local:" + path("broken.db"), "--log-level", "warning"};
+    expect_failure(millrace(relay_for_ever), {path("broken.db"), "not a SQLite database"});
+    relay_for_ever.push_back("--once");
+    expect_failure(millrace(relay_for_ever), {path("broken.db"), "not a SQLite database"});
+    expect_failure(
+        millrace({"consume", "--stream", stream(), "--group", "g", "--state", "sqlite:" + path("broken.db")}),
+        {path("broken.db"), "not a SQLite database"}
+    );
+}
+
 TEST_F(CliFiles, AConsumerReadsAStreamThatItMayNotWrite) {
     make_stream();
     ok({"stream", "put", "--stream", stream(), "--value", "v"});

@@ -21,10 +21,47 @@ struct CliPipeline : Cli {
     void put(const std::string& key, const std::string& value) const {
         ok({"outbox", "put", "--outbox", outbox(), "--topic", "orders", "--key", key, "--value", value});
     }
+    static words with_info(words command) {
+        std::replace(command.begin(), command.end(), std::string("warning"), std::string("info"));
+        return command;
+    }
     static std::size_t lines(const std::string& text) {
         return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     }
 };
+
+TEST_F(CliPipeline, AnIdleExitAwaitsWhetherAllShardsMayBeTaken) {
+    auto worker = start(with_info(consume({"--worker", "w1"})), "w1");
+    ASSERT_TRUE(says("w1", "lease.taken"));
+    const auto refused = millrace(consume({"--all-shards", "--idle-exit", "0.1"}));
+    EXPECT_EQ(refused.status, 1) << refused.errors;
+    EXPECT_THAT(refused.errors, HasSubstr("worker \"w1\" (process " + std::to_string(worker.pid())));
+    worker.signal(SIGTERM);
+    ASSERT_TRUE(worker.wait(15s));
+    EXPECT_EQ(millrace(consume({"--all-shards", "--idle-exit", "0.1"})).status, 0);
+}
+
+TEST_F(CliPipeline, AnIdleExitAwaitsWhetherTheWorkerIdIsFree) {
+    const auto as_w1 = [&](words more) {
+        const words name{"--worker", "w1", "--lease", "3s"};
+        more.insert(more.end(), name.begin(), name.end());
+        return consume(std::move(more));
+    };
+    auto worker = start(with_info(as_w1({})), "w1");
+    ASSERT_TRUE(says("w1", "lease.taken"));
+    const auto refused = millrace(as_w1({"--idle-exit", "0.1"}));
+    EXPECT_EQ(refused.status, 1) << refused.errors;
+    EXPECT_THAT(
+        refused.errors,
+        AllOf(
+            HasSubstr("worker id \"w1\" is in use by process " + std::to_string(worker.pid())),
+            HasSubstr("so process ")
+        )
+    );
+    worker.signal(SIGKILL);
+    ASSERT_TRUE(worker.wait(15s));
+    EXPECT_EQ(millrace(as_w1({"--idle-exit", "0.1"})).status, 0) << "a killed one leaves its id";
+}
 
 TEST_F(CliPipeline, AnEventGoesFromTheOutboxToStandardOutput) {
     ok({"outbox",

@@ -94,6 +94,7 @@ void coordinator::on(const group_tick&) {
 
 void coordinator::on(const session_came& what) {
     mine_ = what.mine;
+    elders_.reset();
     want_workers_ = want_rows_ = true;
     next_tick_ = now_;
     // The old session may be over because the whole store was made anew.
@@ -166,6 +167,7 @@ void coordinator::on(const workers_listed& reply) {
             actions_.emplace_back(members_changed{*membership_.index, membership_.members.size()});
         }
     }
+    watch_elders(rows);
     if (orphans_) replan_ = true;
     if (group_ && stream_ && group_->stream_identity != stream_->identity) notice_recreated();
     if (options_.all_shards && !failed_ && !drain_until_) admit_all_shards(rows);
@@ -207,6 +209,29 @@ void coordinator::admit_all_shards(const std::vector<worker_row>& listed) {
     if (!listed.empty() || admitted_) return;
     admitted_ = replan_ = true;
     actions_.emplace_back(members_changed{0, 1});
+}
+
+// Sessions under our worker id that were there when ours was first seen. Each of them ends, or it moves and
+// the session of this worker is given up; one that comes later gives way to us.
+void coordinator::watch_elders(const std::vector<worker_row>& listed) {
+    const auto own = std::find_if(listed.begin(), listed.end(), [&](const worker_row& row) {
+        return row.incarnation == mine_;
+    });
+    if (own == listed.end()) return;
+    std::set<incarnation> namesakes;
+    for (const auto& row : listed) {
+        if (row.worker == own->worker && row.incarnation != mine_) namesakes.insert(row.incarnation);
+    }
+    if (elders_) {
+        std::erase_if(*elders_, [&](const incarnation& elder) { return !namesakes.contains(elder); });
+    } else {
+        elders_ = std::move(namesakes);
+    }
+}
+
+bool coordinator::settled() const {
+    if (failed_) return false;
+    return options_.all_shards ? admitted_ : membership_.index && elders_ && elders_->empty();
 }
 
 // What was acknowledged is still written; where the other has taken the shard meanwhile, that is refused.

@@ -71,6 +71,10 @@ public:
     [[nodiscard]] std::vector<shard_status> status() const;
     [[nodiscard]] const incarnation& mine() const { return mine_; }
 
+    /// Whether it is decided that this worker may be here: admitted to take all shards, or no older session
+    /// under its worker id is left.
+    [[nodiscard]] bool settled() const;
+
 private:
     enum class group_state : std::uint8_t { unknown, reading, creating, known };
 
@@ -92,6 +96,7 @@ private:
     void adopt_group_row(const group_row& row);
     void end_lapsed(const std::vector<worker_row>& over);
     void admit_all_shards(const std::vector<worker_row>& listed);
+    void watch_elders(const std::vector<worker_row>& listed);
     void yield_to(const worker_row& other);
     void fail_for_good(error why);
     void announce_failure(error why);
@@ -159,7 +164,8 @@ private:
     std::map<incarnation, version> first_counters_;  // all-shards mode
     group_membership membership_;
     std::set<incarnation> ending_;
-    bool admitted_{false};  // all-shards mode: no session lives
+    bool admitted_{false};                         // all-shards mode: no session lives
+    std::optional<std::set<incarnation>> elders_;  // under our worker id before us; empty: not looked yet
 
     std::optional<step_count> listing_workers_;
     mono_time workers_sent_{};

@@ -114,6 +114,47 @@ TEST_F(GroupLife, AllShardsModeIsRefusedByALiveSessionAndWaitsForOneThatLapses) 
     EXPECT_FALSE(c.failure);
 }
 
+TEST_F(GroupLife, AllShardsModeIsSettledOnceAdmitted) {
+    auto& a = run("a");
+    world.run_for(2s);
+    EXPECT_TRUE(a.group->settled());
+    settings.group.all_shards = true;
+    a.crash();
+    auto& b = run("b");
+    world.run_for(9s);
+    EXPECT_FALSE(b.group->settled()) << "the old session still stands";
+    world.run_for(3s);
+    EXPECT_TRUE(b.group->settled());
+}
+
+TEST_F(GroupLife, ANewcomerUnderAWorkersIdIsSettledWhenTheOldSessionHasEnded) {
+    auto& a = run("a");
+    world.run_for(2s);
+    a.crash();
+    auto& again = run("a");
+    world.run_for(9s);
+    EXPECT_FALSE(again.group->settled());
+    EXPECT_TRUE(again.held.empty());
+    world.run_for(3s);
+    EXPECT_TRUE(again.group->settled());
+    EXPECT_EQ(again.held.size(), 4U);
+}
+
+TEST_F(GroupLife, ANewcomerUnderALiveWorkersIdIsNeverSettledAndTheIncumbentStays) {
+    auto& a = run("a");
+    world.run_for(2s);
+    auto& double_of_a = run("a");
+    for (int i = 0; i < 100 && !double_of_a.failure; ++i) {
+        EXPECT_FALSE(double_of_a.group->settled());
+        EXPECT_TRUE(a.group->settled());
+        world.run_for(100ms);
+    }
+    ASSERT_TRUE(double_of_a.failure);
+    EXPECT_EQ(double_of_a.failure->code, errc::worker_id_taken);
+    EXPECT_FALSE(double_of_a.group->settled());
+    EXPECT_TRUE(a.group->settled());
+}
+
 TEST_F(GroupLife, AllShardsModeGivesWayToASessionThatComesLaterAndLosesNoCheckpoint) {
     settings.group.all_shards = true;
     settings.group.checkpoint_every = 1h;
