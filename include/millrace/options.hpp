@@ -53,6 +53,7 @@ struct shard_options {
     std::size_t batch_records{1'000};    ///< Handed to the handler at once, at most.
     std::size_t read_records{10'000};    ///< Of one read.
     std::size_t read_bytes{1 << 20};     ///< Of one read.
+    std::size_t reads_in_flight{32};     ///< Requests to the stream at a time, over all shards.
     std::size_t memory_bytes{16 << 20};  ///< Of all records read and not yet acknowledged, over all shards.
     std::size_t shard_unacknowledged{50'000};  ///< Records of one shard that wait for an acknowledgement.
 

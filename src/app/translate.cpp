@@ -65,6 +65,7 @@ shard_options shard_options_of(const settings& values) {
     o.batch_records = values.count("batch-records");
     o.read_records = values.count("read-records");
     o.read_bytes = values.bytes("read-bytes");
+    o.reads_in_flight = values.count("reads-in-flight");
     o.memory_bytes = values.bytes("memory-bytes");
     o.shard_unacknowledged = values.count("shard-unacknowledged");
     o.read_interval = values.duration("read-interval");

@@ -43,6 +43,7 @@ struct consumer_driver::impl {
           memory(std::make_shared<read_memory>(
               loop,
               options.memory_bytes,
+              options.reads_in_flight,
               [this](read_memory::member who) {
                   if (const auto found = by_member.find(who); found != by_member.end())
                       found->second->memory_turn();

@@ -31,8 +31,13 @@ std::shared_ptr<const record_batch> read_memory::reservation::count(std::shared_
 }
 
 std::shared_ptr<read_memory::reservation> read_memory::reserve(member who, std::size_t want) {
+    if (requests_ >= requests_max_) {
+        if (waits_.insert(who).second) waiting_.push_back(who);
+        return nullptr;
+    }
     const auto granted = budget_.reserve(who, want);
     if (!granted) return nullptr;
+    ++requests_;
     return std::make_shared<reservation>(shared_from_this(), who, *granted);
 }
 
@@ -45,6 +50,18 @@ void read_memory::give_back(member who, std::size_t bytes) {
     const std::scoped_lock lock(mutex_);
     if (loop_ == nullptr) return;
     returned_.emplace_back(who, bytes);
+    pick_up_later();
+}
+
+void read_memory::request_over(member who, std::size_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    if (loop_ == nullptr) return;
+    if (bytes > 0) returned_.emplace_back(who, bytes);
+    ++requests_over_;
+    pick_up_later();
+}
+
+void read_memory::pick_up_later() {
     if (std::exchange(posted_, true)) return;
     loop_->post([self = shared_from_this()] { self->pick_up(); });
 }
@@ -55,6 +72,7 @@ void read_memory::pick_up() {
         const std::scoped_lock lock(mutex_);
         posted_ = false;
         returned.swap(returned_);
+        requests_ -= std::exchange(requests_over_, 0);
     }
     for (const auto& [who, bytes] : returned)
         budget_.give_back(who, bytes);
@@ -62,6 +80,12 @@ void read_memory::pick_up() {
         const auto who = budget_.next();
         if (!who) break;
         turn_(*who);
+    }
+    while (turn_ && requests_ < requests_max_ && !waiting_.empty()) {
+        const auto who = waiting_.front();
+        waiting_.pop_front();
+        waits_.erase(who);
+        turn_(who);
     }
 }
 

@@ -1,4 +1,5 @@
-/// Counts the bytes of all batches that were read and are still referenced, over all shards of a consumer.
+/// Counts the bytes of all batches that were read and are still referenced, over all shards of a consumer,
+/// and the requests under way.
 ///
 /// The rules stand in `byte_budget`; this adds what threads need: a batch gives its bytes back when its last
 /// pointer goes, wherever that is, and a shard that waits for memory is woken on the loop.
@@ -11,9 +12,11 @@
 #include <millrace/record.hpp>
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -28,9 +31,7 @@ public:
     public:
         reservation(std::shared_ptr<read_memory> memory, member who, std::size_t bytes)
             : memory_(std::move(memory)), who_(who), bytes_(bytes) {}
-        ~reservation() {
-            if (bytes_ > 0) memory_->give_back(who_, bytes_);
-        }
+        ~reservation() { memory_->request_over(who_, bytes_); }
         reservation(const reservation&) = delete;
         reservation& operator=(const reservation&) = delete;
 
@@ -46,13 +47,14 @@ public:
     };
 
     /// `turn` is called on the loop for a member that was refused and may try again.
-    read_memory(host& loop, std::size_t limit, std::function<void(member)> turn)
-        : loop_(&loop), turn_(std::move(turn)), budget_(limit) {}
+    read_memory(host& loop, std::size_t limit, std::size_t requests_max, std::function<void(member)> turn)
+        : loop_(&loop), turn_(std::move(turn)), budget_(limit), requests_max_(requests_max) {}
 
     [[nodiscard]] member join() { return budget_.join(); }
     void leave(member who);
 
-    /// Null: refused, and a turn follows.
+    /// Room for a request under way, which is over when the reservation goes. Null: refused, and a turn
+    /// follows.
     [[nodiscard]] std::shared_ptr<reservation> reserve(member who, std::size_t want);
 
     [[nodiscard]] std::size_t in_use() const noexcept { return budget_.in_use(); }
@@ -63,16 +65,23 @@ public:
 private:
     struct counted;
 
-    void give_back(member who, std::size_t bytes);  // any thread
+    void give_back(member who, std::size_t bytes);     // any thread
+    void request_over(member who, std::size_t bytes);  // any thread
+    void pick_up_later();                              // under the mutex
     void pick_up();
 
     std::mutex mutex_;
     host* loop_;  // null once closed
     bool posted_{false};
     std::vector<std::pair<member, std::size_t>> returned_;
+    std::size_t requests_over_{0};
 
     std::function<void(member)> turn_;
     byte_budget budget_;
+    std::size_t requests_max_;
+    std::size_t requests_{0};
+    std::deque<member> waiting_;  // for the end of a request
+    std::unordered_set<member> waits_;
 };
 
 }  // namespace millrace

@@ -192,6 +192,7 @@ void shard_driver::impl::bury(shard_delivery::bury what) {
 void shard_driver::impl::on_stopped() {
     if (std::exchange(stop_said, true)) return;
     ++around.counters.shards_stopped;
+    to_open.reset();
     to_read.reset();
     read_alarm.cancel();
     say(log_level::error,
@@ -214,6 +215,7 @@ void shard_driver::impl::proceed() {
     if (work->finished()) return end_lease(true);
     if (draining && work->settled()) return end_lease(false);
     pump_work();
+    pump_open();
     pump_read();
 }
 
@@ -222,6 +224,7 @@ void shard_driver::impl::revoke() {
     (void)tell("revoked", &record_handler::revoked);
     stop.request_stop();
     work->drain();
+    to_open.reset();
     to_read.reset();
     read_alarm.cancel();
     work_alarm.cancel();
@@ -278,6 +281,7 @@ void shard_driver::impl::end_now() {
     read_alarm.cancel();
     work_alarm.cancel();
     lease_alarm.cancel();
+    to_open.reset();
     to_read.reset();
     work.emplace(around.options, grant.shard);  // lets go of all memory
     counted = {};

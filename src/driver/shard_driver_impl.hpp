@@ -31,6 +31,7 @@ struct shard_driver::impl {
     void say_failure(log_level level, std::string_view event, const std::string& detail) const;
 
     void read_step(const shard_reader::event& what);
+    void pump_open();
     void on_open(result<read_cursor> how);
     void on_read(mono_time sent, read_memory::reservation& room, result<read_reply> how);
     void report(shard_reader::notice what, const error& why);
@@ -71,9 +72,10 @@ struct shard_driver::impl {
     std::stop_source stop;
     lifetime alive;
 
-    std::optional<read_cursor> to_read;  // a read that waits for room
-    milliseconds behind{0};              // of the latest read
-    bool assigned{false};                // the handler has been told, and has taken it
+    std::optional<start_position> to_open;  // an opening that waits for its turn
+    std::optional<read_cursor> to_read;     // a read that waits for room
+    milliseconds behind{0};                 // of the latest read
+    bool assigned{false};                   // the handler has been told, and has taken it
     mono_time assign_at{};
     bool calling{false};
     bool held_back{false};

@@ -21,11 +21,20 @@ void shard_driver::impl::read_step(const shard_reader::event& what) {
     } else if (std::holds_alternative<shard_reader::end>(out.next)) {
         work->end_read();
         around.leases.discover_soon();
-    } else if (const auto* open = std::get_if<shard_reader::open>(&out.next); open != nullptr && !draining) {
-        around.source.open(grant.shard, open->start, alive.guard([this](result<read_cursor> how) {
-            on_open(std::move(how));
-        }));
+    } else if (const auto* open = std::get_if<shard_reader::open>(&out.next)) {
+        to_open = open->start;
     }
+}
+
+void shard_driver::impl::pump_open() {
+    if (!to_open || draining || work->stopped()) return;
+    auto room = around.memory.reserve(member, 1);
+    if (!room) return;
+    around.source.open(
+        grant.shard,
+        *std::exchange(to_open, std::nullopt),
+        alive.guard([this, room = std::move(room)](result<read_cursor> how) { on_open(std::move(how)); })
+    );
 }
 
 void shard_driver::impl::on_open(result<read_cursor> how) {

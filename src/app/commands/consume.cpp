@@ -88,6 +88,9 @@ void add_reading_options(std::vector<option_spec>& options) {
     options.push_back(count_option("read-records", "10000", "1000000", "Records of one read"));
     options.push_back(bytes_option("read-bytes", "1MiB", "Bytes of one read"));
     options.push_back(
+        count_option("reads-in-flight", "32", "1000", "Requests to the stream at a time, over all shards")
+    );
+    options.push_back(
         bytes_option("memory-bytes", "16MiB", "Bytes of all records read and not yet acknowledged")
     );
     options.push_back(count_option(

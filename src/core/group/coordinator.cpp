@@ -38,6 +38,7 @@ std::vector<group_action> coordinator::step(mono_time now, mono_time deadline, c
     ++steps_;
     urgent_ = false;
     std::visit([&](const auto& happened) { on(happened); }, what);
+    if (begun_ && !stopped_) release_asked();
     if (begun_ && !failed_ && !stopped_) {
         settle_group_row();
         if (replan_) plan();

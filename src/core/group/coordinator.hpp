@@ -71,8 +71,7 @@ public:
     [[nodiscard]] std::vector<shard_status> status() const;
     [[nodiscard]] const incarnation& mine() const { return mine_; }
 
-    /// Whether it is decided that this worker may be here: admitted to take all shards, or no older session
-    /// under its worker id is left.
+    /// Admitted to take all shards, or no older session under this worker's id is left.
     [[nodiscard]] bool settled() const;
 
 private:
@@ -131,6 +130,7 @@ private:
     void lease_ended(const shard_id& shard, const lease_machine& lease);
     void write_due_checkpoints();
     void revoke(const shard_id& shard);
+    void release_asked();
     void drain();
     void release_early(const shard_id& shard, error why);
     [[nodiscard]] std::set<shard_id> active_leases() const;
@@ -181,8 +181,7 @@ private:
     std::optional<stream_listing> stream_;
     bool listing_stream_{false};
     bool want_stream_{false};
-    mono_time stream_due_{};
-    mono_time stream_sent_{};
+    mono_time stream_due_{}, stream_sent_{};
     mono_time stream_seen_{};           // when the latest complete listing was asked for
     std::set<shard_id> unlisted_rows_;  // rows of shards that the latest listing lacks
     std::map<shard_id, mono_time> unlisted_since_;
@@ -196,9 +195,8 @@ private:
     std::map<shard_id, lease_machine> leases_;
     std::map<shard_id, std::uint64_t> lease_numbers_;  // of the present lease of each shard
     std::uint64_t leases_started_{0};
-    std::set<shard_id> granted_;
-    std::set<shard_id> silent_;
-    std::set<shard_id> revoked_;
+    std::set<shard_id> granted_, silent_, revoked_, releasing_;
+    std::set<shard_id> to_release_;  // asked for, behind those under way
     std::set<shard_id> dirty_;
     std::map<shard_id, mono_time> lease_wakes_;
     std::vector<shard_id> to_take_;
@@ -209,8 +207,7 @@ private:
     std::map<shard_id, shard_row> removing_;
     bool orphans_{false};  // shards of owners that are not live: look again at the next listing
 
-    std::optional<mono_time> drain_until_;
-    std::optional<mono_time> give_up_at_;
+    std::optional<mono_time> drain_until_, give_up_at_;
     bool stopped_{false};
 
     enum class recreation : std::uint8_t { none, listing, reading, writing, switching };

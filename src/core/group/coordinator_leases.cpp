@@ -13,6 +13,9 @@ namespace {
 
 constexpr auto take_pause = std::chrono::milliseconds{200};
 
+// Writes that give shards back, at a time: a worker that stops may hold thousands.
+constexpr std::size_t releases_in_flight_max = 32;
+
 // After the drain limit, the last writes get so long before the session's end has to do.
 constexpr auto last_writes = std::chrono::seconds{5};
 
@@ -30,6 +33,12 @@ result<void> coordinator::advance(
 }
 
 result<void> coordinator::usable(const shard_id& shard, epoch e) const {
+    if (to_release_.contains(shard)) {
+        return fail(
+            errc::already_released,
+            fmt::format("the lease of shard \"{}\" is being given back; wait for a new grant", shard.value())
+        );
+    }
     if (const auto lease = leases_.find(shard); lease != leases_.end()) return lease->second.usable(e);
     return fail(
         errc::not_owner,
@@ -86,7 +95,19 @@ void coordinator::on(const persist_request& what) {
 }
 
 void coordinator::on(const release_request& what) {
-    step_lease(what.shard, lease_machine::release{});
+    to_release_.insert(what.shard);
+    release_asked();
+}
+
+void coordinator::release_asked() {
+    while (!to_release_.empty() && releasing_.size() < releases_in_flight_max) {
+        const auto shard = to_release_.extract(to_release_.begin()).value();
+        releasing_.insert(shard);
+        step_lease(shard, lease_machine::release{});
+        if (const auto lease = leases_.find(shard); lease == leases_.end() || !lease->second.active()) {
+            releasing_.erase(shard);
+        }
+    }
 }
 
 void coordinator::on(const finish_request& what) {
@@ -191,7 +212,9 @@ void coordinator::lease_ended(const shard_id& shard, const lease_machine& lease)
     granted_.erase(shard);
     silent_.erase(shard);
     revoked_.erase(shard);
-    replan_ = true;
+    to_release_.erase(shard);
+    releasing_.erase(shard);
+    if (!drain_until_) replan_ = true;  // a plan for each of thousands would take longer than their writes
     switch (lease.now_in()) {
         case lease_machine::state::released:
         case lease_machine::state::finished:
@@ -223,7 +246,7 @@ void coordinator::write_due_checkpoints() {
     for (const auto& shard : dirty_) {
         const auto& lease = leases_.at(shard);
         const auto since = lease.unwritten_since();
-        if (lease.writing() || lease.wake() || !since) continue;
+        if (lease.writing() || lease.wake() || !since || to_release_.contains(shard)) continue;
         const bool many = lease.unwritten_records() >= options_.checkpoint_records;
         if (many || now_ - *since >= options_.checkpoint_every) due.emplace_back(*since, shard);
     }
@@ -279,7 +302,7 @@ void coordinator::drain() {
     }
     if (now_ < *drain_until_) return;
     for (const auto& shard : active_leases()) {
-        if (leases_.at(shard).releasing()) continue;
+        if (leases_.at(shard).releasing() || to_release_.contains(shard)) continue;
         error why{
             errc::cancelled,
             retry_advice::never,

@@ -41,6 +41,7 @@ result<void> shard_options::validate() const {
         {"batch_records", batch_records},
         {"read_records", read_records},
         {"read_bytes", read_bytes},
+        {"reads_in_flight", reads_in_flight},
         {"memory_bytes", memory_bytes},
         {"shard_unacknowledged", shard_unacknowledged},
     };

@@ -186,6 +186,7 @@ TEST(Options, DefaultsOfAConsumerAreThoseOfTheLibrary) {
     EXPECT_EQ(reading.batch_records, s.batch_records);
     EXPECT_EQ(reading.read_records, s.read_records);
     EXPECT_EQ(reading.read_bytes, s.read_bytes);
+    EXPECT_EQ(reading.reads_in_flight, s.reads_in_flight);
     EXPECT_EQ(reading.memory_bytes, s.memory_bytes);
     EXPECT_EQ(reading.shard_unacknowledged, s.shard_unacknowledged);
     EXPECT_EQ(reading.read_interval, s.read_interval);

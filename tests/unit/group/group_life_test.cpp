@@ -66,6 +66,30 @@ TEST_F(GroupLife, ARecreatedStreamIsReportedAndItsOldCheckpointsAreSetAside) {
     EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
 }
 
+TEST_F(GroupLife, ManyShardsAreGivenBackAFewAtATime) {
+    stream->shards = shards_named(200);
+    plan.latency_min = plan.latency_max = 10ms;
+    auto& a = run("a");
+    world.run_for(10s);
+    ASSERT_EQ(a.held.size(), 200U);
+    const auto given_back = [&] {
+        return std::count_if(stream->shards.begin(), stream->shards.end(), [&](const listed_shard& s) {
+            return row(s.shard.value()).owner.value().empty();
+        });
+    };
+    a.stop();
+    EXPECT_EQ(a.revokes, 200);
+    for (int i = 0; i < 100 && given_back() == 0; ++i)
+        world.run_for(1ms);
+    EXPECT_GT(given_back(), 0);
+    EXPECT_LE(given_back(), 32);
+    world.run_for(2s);
+    EXPECT_EQ(a.releases, 200);
+    EXPECT_EQ(given_back(), 200);
+    ASSERT_TRUE(a.stopped);
+    EXPECT_TRUE(a.stopped->has_value());
+}
+
 TEST_F(GroupLife, AllShardsModeHoldsEverythingWithoutASessionOrAnOwner) {
     settings.group.all_shards = true;
     auto& a = run("a");

@@ -571,6 +571,43 @@ TEST_F(ManyShards, MemoryStaysWithinItsBudgetAndAStuckShardDoesNotStopTheOthers)
     }
 }
 
+TEST_F(ManyShards, RequestsToTheStreamAreBoundedAndEveryShardGetsItsTurn) {
+    options.reads_in_flight = 3;
+    for (int i = 0; i < 400; ++i)
+        stream.append("key" + std::to_string(i), std::to_string(i));
+    for (int i = 0; i < 8; ++i)
+        grant(i);
+    world.run_for(5s);
+    EXPECT_EQ(source.in_flight_most, 3);
+    EXPECT_TRUE(consumer->idle());
+    for (int i = 400; i < 800; ++i)
+        stream.append("key" + std::to_string(i), std::to_string(i));
+    world.run_for(5s);
+    EXPECT_EQ(source.in_flight_most, 3);
+    EXPECT_TRUE(consumer->idle());
+    EXPECT_EQ(consumer->counters().records_acknowledged, 800U);
+    for (int i = 0; i < 8; ++i)
+        EXPECT_EQ(
+            leases->rows[shard(i)].records, stream.shards()[static_cast<std::size_t>(i)]->records.size()
+        );
+}
+
+TEST_F(ManyShards, ShardsThatAreLostWhileTheyAwaitTheirTurnLeaveItToTheOthers) {
+    options.reads_in_flight = 1;
+    for (int i = 0; i < 400; ++i)
+        stream.append("key" + std::to_string(i), std::to_string(i));
+    for (int i = 0; i < 8; ++i)
+        grant(i);
+    for (int i = 0; i < 4; ++i)
+        consumer->lost(shard(i), {errc::not_owner, retry_advice::never, false, "taken over"});
+    world.run_for(5s);
+    EXPECT_TRUE(consumer->idle());
+    for (int i = 4; i < 8; ++i)
+        EXPECT_EQ(
+            leases->rows[shard(i)].records, stream.shards()[static_cast<std::size_t>(i)]->records.size()
+        );
+}
+
 TEST_F(ManyShards, AnErrorOfOneShardIsSaidAndRetriedAndStopsNoOther) {
     for (int i = 0; i < 100; ++i)
         stream.append("key" + std::to_string(i), std::to_string(i));

@@ -7,6 +7,7 @@
 #include "scheduler.hpp"
 #include "shard_driver.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -179,20 +180,31 @@ public:
 
     void list_shards(completion<stream_listing> done) override { real_.list_shards(std::move(done)); }
     void open(shard_id shard, start_position start, completion<read_cursor> done) override {
-        real_.open(std::move(shard), std::move(start), std::move(done));
+        real_.open(std::move(shard), std::move(start), counted(std::move(done)));
     }
     void read(shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done) override {
         if (const auto found = refuse.find(shard); found != refuse.end()) {
             loop_.post([done = std::move(done), why = found->second] { done(tl::unexpected(why)); });
         } else {
-            real_.read(std::move(shard), std::move(cursor), limits, std::move(done));
+            real_.read(std::move(shard), std::move(cursor), limits, counted(std::move(done)));
         }
     }
     void watch(std::function<void()> changed) override { real_.watch(std::move(changed)); }
 
     std::map<shard_id, error> refuse;
+    int in_flight{0};
+    int in_flight_most{0};
 
 private:
+    template <class T>
+    completion<T> counted(completion<T> done) {
+        in_flight_most = std::max(in_flight_most, ++in_flight);
+        return [this, done = std::move(done)](result<T> how) {
+            --in_flight;
+            done(std::move(how));
+        };
+    }
+
     sim::fake_record_source& real_;
     host& loop_;
 };

@@ -22,6 +22,9 @@ TEST(ShardOptions, TheDefaultsAreValid) {
 TEST(ShardOptions, AWrongValueIsNamedWithBothValues) {
     EXPECT_EQ(complaint([](auto& o) { o.batch_records = 0; }), "batch_records is 0; it must be at least 1");
     EXPECT_EQ(
+        complaint([](auto& o) { o.reads_in_flight = 0; }), "reads_in_flight is 0; it must be at least 1"
+    );
+    EXPECT_EQ(
         complaint([](auto& o) { o.retry_max = 50ms; }),
         "retry_max is 0.05 s, below retry_min, which is 0.1 s; make it at least as long"
     );
