@@ -204,7 +204,7 @@ admin_server::~admin_server() {
 void check_admin(const settings& values, faults& found) {
     if (!values.has("admin")) return;
     if (const auto parsed = parse_admin_address(values.text("admin")); !parsed) {
-        found.add(fmt::format("--admin: {}", parsed.error().detail));
+        found.add(fmt::format("{}: {}", values.named("admin"), parsed.error().detail));
     }
 }
 

@@ -212,7 +212,9 @@ private:
         }
         if (value.what != kind::scalar) {
             return complain(
-                value.mark, fmt::format("{} must have one value, not {}", key.text, in_words(value.what))
+                // The reader stands behind the gap already when it tells that nothing is there.
+                value.what == kind::null ? key.mark : value.mark,
+                fmt::format("{} must have one value, not {}", key.text, in_words(value.what))
             );
         }
         auto filled = fill(key.text, value);

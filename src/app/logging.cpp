@@ -86,11 +86,13 @@ public:
         std::string line;
         if (json_) {
             line = R"("event":)" + json_string(event);
-            for (const log_field& f : fields)
-                line += ',' + json_string(f.name) + ':' + json_string(cut(f.value));
+            for (const log_field& f : fields) {
+                if (!f.value.empty()) line += ',' + json_string(f.name) + ':' + json_string(cut(f.value));
+            }
         } else {
             line = event;
             for (const log_field& f : fields) {
+                if (f.value.empty()) continue;
                 line += ' ';
                 line += f.name;
                 line += '=';

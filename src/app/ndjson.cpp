@@ -8,9 +8,13 @@
 #include <array>
 #include <cerrno>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 
+#include <boost/json/error.hpp>
 #include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/parser.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
@@ -87,25 +91,56 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
+/// Calls with the source texts of name and value of each member of the object that the line holds, doubled
+/// ones included.
+template <class Take>
+void each_member(std::string_view line, Take take) {
+    std::size_t i = line.find('{') + 1;
+    while (true) {
+        const std::size_t colon = skip_value(line, i);
+        if (colon >= line.size() || line[colon] != ':') return;  // An empty object.
+        const std::size_t end = skip_value(line, colon + 1);
+        take(trimmed(line.substr(i, colon - i)), trimmed(line.substr(colon + 1, end - colon - 1)));
+        if (end >= line.size() || line[end] == '}') return;
+        i = end + 1;
+    }
+}
+
 struct members {
     std::size_t count{0};
     std::string_view value;  ///< The source text of the member "value".
 };
 
-/// The members of the object that the line holds, doubled ones included.
 members scan(std::string_view line) {
     members out;
-    std::size_t i = line.find('{') + 1;
-    while (true) {
-        const std::size_t colon = skip_value(line, i);
-        if (colon >= line.size() || line[colon] != ':') return out;  // An empty object.
-        const std::string_view name = trimmed(line.substr(i, colon - i));
-        const std::size_t end = skip_value(line, colon + 1);
-        if (name == R"("value")") out.value = trimmed(line.substr(colon + 1, end - colon - 1));
+    each_member(line, [&](std::string_view name, std::string_view value) {
+        if (name == R"("value")") out.value = value;
         ++out.count;
-        if (end >= line.size() || line[end] == '}') return out;
-        i = end + 1;
-    }
+    });
+    return out;
+}
+
+/// The first name that comes a second time, however it is written.
+std::string doubled_name(std::string_view line) {
+    std::set<std::string> seen;
+    std::string doubled;
+    each_member(line, [&](std::string_view name, std::string_view) {
+        json::error_code ec;
+        const json::value read = json::parse(json::string_view{name.data(), name.size()}, ec);
+        if (ec || !doubled.empty()) return;
+        std::string plain{view(read.get_string())};
+        if (!seen.insert(plain).second) doubled = std::move(plain);
+    });
+    return doubled;
+}
+
+/// What the parser's message leaves to guess.
+std::string in_words(const json::error_code& ec, std::string_view line) {
+    if (!is_utf8(line)) return "a byte that is not UTF-8; give bytes as key_base64 or value_base64";
+    if (ec == json::error::illegal_leading_surrogate || ec == json::error::illegal_trailing_surrogate ||
+        ec == json::error::expected_utf16_escape)
+        return "half of a surrogate pair, which is no character; give bytes as key_base64 or value_base64";
+    return ec.message();
 }
 
 result<json::value> parse_line(std::string_view line, json::storage_ptr memory) {
@@ -115,7 +150,7 @@ result<json::value> parse_line(std::string_view line, json::storage_ptr memory) 
     if (ec == json::error::incomplete) return bad("not valid JSON: the line ends too early");
     if (!ec && trimmed(line.substr(used)).empty()) return parser.release();
     if (!ec) return bad(fmt::format("not valid JSON at column {}: more text follows the object", used + 1));
-    return bad(fmt::format("not valid JSON at column {}: {}", used + 1, ec.message()));
+    return bad(fmt::format("not valid JSON at column {}: {}", used + 1, in_words(ec, line)));
 }
 
 result<std::string> decoded(const json::value& value, std::string_view name) {
@@ -239,7 +274,9 @@ result<event> parse_event(std::string_view line, std::string_view topic) {
         }
     }
     const members found = scan(line);
-    if (found.count != object.size()) return bad("a field is there twice");
+    if (found.count != object.size()) {
+        return bad(fmt::format("the field {} is there twice", in_quotes(doubled_name(line))));
+    }
     event out;
     for (const auto& step :
          {take_topic(object, topic, out),

@@ -4,10 +4,13 @@
 #include "live_line.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,21 +24,36 @@ bool all_digits(std::string_view text) {
            std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Whether a message begins with `line N: ` or `FILE:LINE:COLUMN: `.
-bool is_placed(std::string_view text) {
-    const std::size_t end = text.find(": ");
-    if (end == std::string_view::npos) return false;
-    const std::string_view head = text.substr(0, end);
-    if (head.substr(0, 5) == "line ") return all_digits(head.substr(5));
-    const std::size_t column = head.rfind(':');
-    if (column == std::string_view::npos || !all_digits(head.substr(column + 1))) return false;
-    const std::size_t line = head.substr(0, column).rfind(':');
-    return line != std::string_view::npos && all_digits(head.substr(line + 1, column - line - 1));
+/// Line and column of a message that begins with `line N: ` or `FILE:LINE:COLUMN: `.
+std::optional<std::pair<std::size_t, std::size_t>> place_of(std::string_view text) {
+    const auto number = [](std::string_view digits) -> std::optional<std::size_t> {
+        std::size_t value = 0;
+        const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        if (!all_digits(digits) || read.ec != std::errc{}) return std::nullopt;
+        return value;
+    };
+    const std::string_view head = text.substr(0, text.find(": "));
+    if (head.size() == text.size()) return std::nullopt;
+    std::optional<std::size_t> column = 0;
+    std::string_view line = head;
+    if (head.substr(0, 5) == "line ") {
+        line.remove_prefix(5);
+    } else {
+        const std::size_t second = head.rfind(':');
+        if (second == std::string_view::npos) return std::nullopt;
+        column = number(head.substr(second + 1));
+        const std::size_t first = head.substr(0, second).rfind(':');
+        if (first == std::string_view::npos) return std::nullopt;
+        line = head.substr(first + 1, second - first - 1);
+    }
+    const auto at = number(line);
+    if (!at || !column) return std::nullopt;
+    return std::pair{*at, *column};
 }
 
 void complain_line(std::string_view text) {
     live_line::clear_for_log();
-    say(fmt::format("{}{}\n", is_placed(text) ? "" : "millrace: ", text));
+    say(fmt::format("{}{}\n", place_of(text) ? "" : "millrace: ", text));
 }
 
 std::size_t width_of(std::string_view text) {
@@ -70,7 +88,14 @@ exit_status complain(const error& why) {
 }
 
 void complain(const faults& found) {
-    for (const std::string& text : found.lines())
+    // In the order of the file; what stands at no place comes last.
+    std::vector<std::string> lines = found.lines();
+    std::stable_sort(lines.begin(), lines.end(), [](const std::string& a, const std::string& b) {
+        const auto first = place_of(a);
+        const auto second = place_of(b);
+        return first && (!second || *first < *second);
+    });
+    for (const std::string& text : lines)
         complain_line(text);
 }
 

@@ -9,10 +9,20 @@ namespace millrace::app {
 
 namespace {
 
-/// How a message names an option: as a flag, or by its place in the file.
-std::string named(const option_spec& option, const given_value* value) {
-    if (value == nullptr || value->where.empty()) return fmt::format("--{}", option.name);
-    return fmt::format("{}: {}", value->where, config_key(option.name));
+/// An option whose value stands at a place in a file, or was given as a flag.
+std::string name_of(const option_spec& option, std::string_view where) {
+    if (where.empty()) return fmt::format("--{}", option.name);
+    return fmt::format("{}: {}", where, config_key(option.name));
+}
+
+bool names(std::string_view text, std::string_view key) {
+    const auto part_of_name = [&](std::size_t i) {
+        return i < text.size() && (text[i] == '_' || (text[i] >= 'a' && text[i] <= 'z'));
+    };
+    for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+        if (!(at > 0 && part_of_name(at - 1)) && !part_of_name(at + key.size())) return true;
+    }
+    return false;
 }
 
 /// Takes the values of one source; the later source replaces what the earlier one gave.
@@ -21,11 +31,11 @@ void take(setting& into, std::span<const given_value> source, faults& found) {
     for (const given_value& value : source) {
         if (value.option != into.option->name) continue;
         if (const std::string why = misfit(*into.option, value.text); !why.empty()) {
-            found.add(fmt::format("{}: {}", named(*into.option, &value), why));
+            found.add(fmt::format("{}: {}", name_of(*into.option, value.where), why));
             continue;
         }
         if (!first && !into.option->many) {
-            found.add(fmt::format("{} is given twice; give it once", named(*into.option, &value)));
+            found.add(fmt::format("{} is given twice; give it once", name_of(*into.option, value.where)));
             continue;
         }
         if (first) into.values.clear();
@@ -33,6 +43,7 @@ void take(setting& into, std::span<const given_value> source, faults& found) {
         into.values.push_back(value.text);
         into.shown = value.shown;
         into.given = true;
+        into.where = value.where;
         into.origin = value.where.empty() ? "flag" : value.where.substr(0, value.where.rfind(':'));
     }
 }
@@ -85,6 +96,21 @@ const setting& settings::find(std::string_view name, option_kind kind) const {
     const setting& s = find(name);
     MILLRACE_ASSERT(s.option->kind == kind);
     return s;
+}
+
+std::string settings::named(std::string_view name) const {
+    const setting& s = find(name);
+    return name_of(*s.option, s.where);
+}
+
+std::string settings::placed(std::string_view fault) const {
+    for (const setting& s : settings_) {
+        // The names of the others, such as `group`, are words of a sentence, too.
+        const bool measure = s.option->kind >= option_kind::count;
+        if (measure && !s.where.empty() && names(fault, config_key(s.option->name)))
+            return fmt::format("{}: {}", s.where, fault);
+    }
+    return std::string{fault};
 }
 
 bool settings::flag(std::string_view name) const {

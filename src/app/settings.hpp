@@ -28,6 +28,7 @@ struct setting {
     std::vector<std::string> values;  ///< Empty: not given and no default.
     std::string shown;
     std::string origin;  ///< `default`, `flag`, or `FILE:LINE`.
+    std::string where;   ///< `FILE:LINE:COLUMN`; empty unless it comes from a file.
     bool given{false};
 };
 
@@ -56,6 +57,12 @@ public:
     [[nodiscard]] double share(std::string_view name) const;
     [[nodiscard]] nanoseconds duration(std::string_view name) const;
     [[nodiscard]] std::uint64_t bytes(std::string_view name) const;
+
+    /// How a message names an option: by the place of its value in the file, else as a flag.
+    [[nodiscard]] std::string named(std::string_view name) const;
+
+    /// A fault of several options together, behind the place of the first that it names and the file gives.
+    [[nodiscard]] std::string placed(std::string_view fault) const;
 
 private:
     [[nodiscard]] const setting& find(std::string_view name) const;

@@ -86,8 +86,9 @@ result<group_options> group_options_of(const settings& values) {
             return fail(
                 errc::invalid_argument,
                 fmt::format(
-                    "--start: {} is neither trim_horizon nor latest nor a time in RFC 3339 form, such as "
+                    "{}: {} is neither trim_horizon nor latest nor a time in RFC 3339 form, such as "
                     "2026-01-31T12:00:00Z",
+                    values.named("start"),
                     in_quotes(start)
                 )
             );
@@ -132,12 +133,14 @@ std::string dead_letter_url(const settings& values) {
 void check_url(const settings& values, std::string_view option, url_role role, faults& found) {
     if (!values.has(option)) return;
     if (const auto parsed = parse_url(values.text(option), role); !parsed) {
-        found.add(fmt::format("--{}: {}", option, parsed.error().detail));
+        found.add(fmt::format("{}: {}", values.named(option), parsed.error().detail));
     }
 }
 
 void check_worker(const settings& values, faults& found) {
-    if (values.given("worker") && values.text("worker").empty()) found.add("--worker: the value is empty");
+    if (values.given("worker") && values.text("worker").empty()) {
+        found.add(fmt::format("{}: the value is empty", values.named("worker")));
+    }
 }
 
 }  // namespace millrace::app

@@ -4,11 +4,14 @@
 #include "paced_log.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace millrace {
 
@@ -43,6 +46,7 @@ struct session_driver::impl {
     worker_id worker;
     session_machine machine;
     paced_log failures;
+    std::optional<mono_time> failing_since;  // sent then, and no heartbeat has been written since
     lifetime alive;
     std::optional<host::timer> timer;
     std::vector<completion<void>> stop_done;
@@ -99,8 +103,13 @@ void session_driver::impl::carry_out(const session_machine::action& what) {
 void session_driver::impl::write(const session_machine::write& what) {
     auto row = what.row;
     row.updated_at = keeper.wall();
-    store.write(std::move(row), what.expected, alive.guard([this](result<void> outcome) {
-        if (!outcome) say_failure(outcome.error());
+    store.write(std::move(row), what.expected, alive.guard([this, sent = keeper.now()](result<void> outcome) {
+        if (outcome) {
+            failing_since.reset();
+        } else {
+            failing_since = failing_since.value_or(sent);
+            say_failure(outcome.error());
+        }
         step(session_machine::write_done{std::move(outcome)});
     }));
 }
@@ -127,11 +136,17 @@ void session_driver::impl::remove(const session_machine::remove& what) {
 }
 
 void session_driver::impl::say_failure(const error& why) {
+    const auto failing = fmt::format(
+        "{:.1f}s", std::chrono::duration<double>(keeper.now() - failing_since.value_or(keeper.now())).count()
+    );
     failures.write(
         log_level::warning,
         "session.heartbeat_failed",
-        {{"worker", worker.value()}, {"code", std::string(name_of(why.code))}, {"detail", why.detail}},
-        why.detail
+        {{"worker", worker.value()},
+         {"code", std::string(name_of(why.code))},
+         {"failing_for", failing},
+         {"detail", why.detail}},
+        fmt::format("failing for {}: {}", failing, why.detail)
     );
 }
 

@@ -1,6 +1,8 @@
 #include "adapters.hpp"
 
+#include "database.hpp"
 #include "dead_letters.hpp"
+#include "lease_tables.hpp"
 #include "local_sink.hpp"
 #include "local_source.hpp"
 #include "memory_lease_store.hpp"
@@ -57,6 +59,14 @@ result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const gr
         return std::make_unique<memory_lease_store>(home, memory_table(where.path, group));
     }
     return unopened(where);
+}
+
+result<std::vector<std::string>> known_groups(const url& state, const std::string& stream) {
+    if (state.scheme == "memory") return std::vector<std::string>{};
+    if (state.scheme != "sqlite") return unopened(state);
+    auto db = sqlite::database::open(state.path, {.mode = sqlite::open_mode::read_only, .name = state.given});
+    if (!db) return tl::unexpected(std::move(db.error()));
+    return lease_tables::list_groups(*db, stream);
 }
 
 result<opened_outbox> open_outbox(const url& where, host& home) {

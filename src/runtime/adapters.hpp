@@ -29,6 +29,9 @@ inline constexpr const char* outbox_group = "outbox";
     const url& where, const group_key& group, host& home
 );
 
+/// The groups of a stream that a state knows; reads the file at once. Empty for a state in memory.
+[[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
+
 struct opened_outbox {
     std::unique_ptr<outbox_source> source;
 

@@ -16,15 +16,29 @@ namespace {
 /// Completes an address whose scheme and rest are known; an error says what is wrong with the rest.
 using reader = result<url> (*)(url);
 
+/// Why SQLite would not take a path for the name of a file; empty when it does.
+std::string_view not_a_file(std::string_view path) {
+    if (path == ":memory:") return "names no file but a database in memory, which would be lost at once";
+    if (path.starts_with("file:"))
+        return "has a URI in place of a path; write the path alone, or ./file:... if the file is called so";
+    return {};
+}
+
 result<url> read_file(url u) {
     if (u.path.empty()) return fail(errc::invalid_argument, "names no file");
     if (u.path.back() == '/') return fail(errc::invalid_argument, "names a directory");
+    if (const auto why = not_a_file(u.path); !why.empty()) {
+        return fail(errc::invalid_argument, std::string(why));
+    }
     return u;
 }
 
 result<url> read_stream(url u) {
     auto address = parse_local_stream(u.given);
     if (!address) return tl::unexpected(std::move(address.error()));
+    if (const auto why = not_a_file(address->file); !why.empty()) {
+        return fail(errc::invalid_argument, fmt::format("URL \"{}\" {}", u.given, why));
+    }
     u.path = std::move(address->file);
     u.stream = std::move(address->stream);
     return u;

@@ -24,7 +24,9 @@ verdict judge(int code, std::string_view message) {
             return {
                 errc::unavailable,
                 retry_advice::after_delay,
-                "another connection holds it locked; end or shorten that transaction"};
+                "another connection holds it locked; end or shorten that transaction, and continue or end a "
+                "process "
+                "that was stopped in one"};
         case SQLITE_INTERRUPT:
             return {errc::cancelled, retry_advice::never, "this process is stopping"};
         case SQLITE_FULL:

@@ -214,6 +214,41 @@ TEST_F(CliFiles, DeadLettersWithoutAStreamAreReported) {
     EXPECT_THAT(done.errors, HasSubstr("letters"));
 }
 
+TEST_F(CliFiles, AnUnknownGroupIsAnsweredWithTheNearestOne) {
+    make_stream();
+    ok(consume());
+    ok({"consume", "--stream", stream(), "--group", "billing", "--state", state(), "--idle-exit", "0.1"});
+    for (const char* verb : {"status", "reset"}) {
+        const auto look = [&](const std::string& group) {
+            return millrace({"group", verb, "--stream", stream(), "--group", group, "--state", state()});
+        };
+        EXPECT_EQ(look("billing").status, 0) << verb;
+        expect_failure(
+            look("biling"), {state(), "knows no group \"biling\" of stream orders; did you mean \"billing\"?"}
+        );
+        expect_failure(look("other"), {"knows no group \"other\" of stream orders; there are billing, g"});
+    }
+}
+
+TEST_F(CliFiles, AForeignTableInPlaceOfAStreamOrAStateIsRefused) {
+    make_stream();
+    for (const char* table : {"millrace_meta", "millrace_group", "millrace_worker", "millrace_shard"}) {
+        (void)shell("rm -f state.db*; sqlite3 state.db 'CREATE TABLE " + std::string(table) + " (a, b)'");
+        expect_failure(
+            millrace(consume()),
+            {"the table " + std::string(table) + " in " + state(), "is not one of Millrace: it lacks"}
+        );
+    }
+    for (const char* table :
+         {"millrace_stream", "millrace_stream_format", "millrace_stream_shard", "millrace_stream_record"}) {
+        (void)shell("rm -f s.db*; sqlite3 s.db 'CREATE TABLE " + std::string(table) + " (a, b)'");
+        expect_failure(
+            millrace({"stream", "create", "--stream", "local:" + path("s.db") + "/o", "--shards", "1"}),
+            {"the table " + std::string(table) + " in local:" + path("s.db"), "is not one of Millrace"}
+        );
+    }
+}
+
 TEST_F(CliFiles, AMissingStateIsNotMadeByLookingAtIt) {
     make_stream();
     const auto done = millrace({"group", "status", "--stream", stream(), "--group", "g", "--state", state()});

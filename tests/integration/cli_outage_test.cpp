@@ -147,6 +147,7 @@ TEST_F(CliOutage, ALockedOutboxIsSaidToBeLockedAndTheRelayGoesOn) {
         const write_lock lock(path("outbox.db"));
         EXPECT_TRUE(says("relay", "session.heartbeat_failed"));
         EXPECT_TRUE(says("relay", "database is locked"));
+        EXPECT_TRUE(says("relay", "code=unavailable failing_for="));
     }
     put();
     delivered();
@@ -160,6 +161,7 @@ TEST_F(CliOutage, ALockedStateIsSaidToBeLockedAndTheConsumerGoesOn) {
         put();
         EXPECT_TRUE(says("consumer", "session.heartbeat_failed"));
         EXPECT_TRUE(says("consumer", "database is locked"));
+        EXPECT_TRUE(says("consumer", "code=unavailable failing_for="));
     }
     put();
     delivered();

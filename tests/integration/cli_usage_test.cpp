@@ -114,7 +114,25 @@ TEST_F(CliConfig, CheckNamesEveryFaultByItsPlace) {
         HasSubstr("m.yaml:4:9: sink needs the environment variable "
                   "\"MILLRACE_NOT_SET\", which is not set\n")
     );
-    EXPECT_THAT(done.errors, HasSubstr("foo:x"));
+    EXPECT_THAT(done.errors, HasSubstr("m.yaml:6:11: stream: stream URL \"foo:x\""));
+}
+
+TEST_F(CliConfig, FaultsOfEveryKindComeInTheOrderOfTheFile) {
+    write(
+        "m.yaml",
+        "relay:\n  outbox: kafka:x\n  lease: 3x\n  sink:\n  retry_max: 1ms\n  leese: 1s\nconsume:\n  start: "
+        "yesterday\n"
+    );
+    const auto done = millrace({"config", "check", path("m.yaml")});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(
+        done.errors,
+        testing::ContainsRegex(
+            "^[^\n]*:2:11: outbox: [^\n]*\n[^\n]*:3:10: lease: [^\n]*\n[^\n]*:4:3: sink must "
+            "have[^\n]*\n[^\n]*:5:14: [^\n]*retry_max[^\n]*\n[^\n]*:6:3: unknown key[^\n]*\n"
+            "[^\n]*:8:10: start: [^\n]*\n$"
+        )
+    );
 }
 
 TEST_F(CliConfig, ExplainShowsValuesWithTheirOrigin) {

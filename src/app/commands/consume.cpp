@@ -142,13 +142,17 @@ void check_consume(const settings& values, faults& found) {
     if (values.flag("print") && values.flag("json")) found.add("--print and --json exclude each other");
     if (const std::string url = dead_letter_url(values); !url.empty()) {
         if (const auto parsed = parse_url(url, url_role::dead_letters); !parsed) {
-            found.add(fmt::format("--on-failure: {}", parsed.error().detail));
+            found.add(fmt::format("{}: {}", values.named("on-failure"), parsed.error().detail));
         }
     }
-    if (const auto valid = shard_options_of(values).validate(); !valid) found.add(valid.error());
+    if (const auto valid = shard_options_of(values).validate(); !valid) {
+        found.add(values.placed(valid.error().detail));
+    }
     const auto sharing = group_options_of(values);
     if (!sharing) return found.add(sharing.error());
-    if (const auto valid = sharing->validate(); !valid) found.add(valid.error());
+    if (const auto valid = sharing->validate(); !valid) {
+        found.add(values.placed(valid.error().detail));
+    }
 }
 
 /// Counts what comes, and nothing else.

@@ -6,17 +6,22 @@
 #include "output.hpp"
 #include "process_identity.hpp"
 #include "settings.hpp"
+#include "text/nearest.hpp"
 #include "translate.hpp"
 #include "units.hpp"
 
 #include <millrace/url.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -89,6 +94,26 @@ result<void> must_exist(const url& state) {
     );
 }
 
+/// A name that the state does not know is a slip, or too early.
+result<void> must_be_known(const settings& values) {
+    const url stream = parse_url(values.text("stream"), url_role::stream).value();
+    const url state = parse_url(values.text("state"), url_role::state).value();
+    const std::string name = values.text("group");
+    const auto known = known_groups(state, stream.stream);
+    if (!known) return tl::unexpected(known.error());
+    if (std::find(known->begin(), known->end(), name) != known->end()) return {};
+    std::string hint = "; it has none yet, and a group is made at its first start";
+    if (!known->empty()) {
+        const std::vector<std::string_view> names(known->begin(), known->end());
+        hint = did_you_mean(name, names);
+        if (hint.empty() && names.size() <= 10) hint = fmt::format("; there are {}", fmt::join(names, ", "));
+    }
+    return fail(
+        errc::not_found,
+        fmt::format("{} knows no group {} of stream {}{}", state.given, in_quotes(name), stream.stream, hint)
+    );
+}
+
 /// The stream and the state that a command names.
 struct opened_group {
     std::unique_ptr<record_source> source;
@@ -112,6 +137,9 @@ exit_status show_status(const settings& values) {
     if (!group) return complain(group.error());
     const auto data = read_group(loop, *group->source, *group->store);
     if (!data) return complain(data.error());
+    if (data->workers.empty() && data->shards.empty()) {
+        if (const auto known = must_be_known(values); !known) return complain(known.error());
+    }
     const group_view view =
         view_group(data->stream.shards, data->workers, data->shards, loop.wall(), process_gone);
     return print(values.flag("json") ? to_json(view) : to_table(view));
@@ -151,6 +179,9 @@ exit_status reset_group(const settings& values) {
     group_reset job(loop, *group->store, request, this_process(), process_gone);
     const auto report = wait_for<reset_report>(loop, [&](auto done) { job.start(std::move(done)); });
     if (!report) return complain(report.error());
+    if (report->shards_reset == 0 && report->sessions_ended == 0) {
+        if (const auto known = must_be_known(values); !known) return complain(known.error());
+    }
     return print(fmt::format(
         "reset {} shards of group {}, ended {} sessions\n",
         report->shards_reset,

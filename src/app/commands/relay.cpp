@@ -116,7 +116,9 @@ void check_relay(const settings& values, faults& found) {
     check_url(values, "sink", url_role::sink, found);
     check_worker(values, found);
     check_admin(values, found);
-    if (const auto valid = relay_options_of(values).validate(); !valid) found.add(valid.error());
+    if (const auto valid = relay_options_of(values).validate(); !valid) {
+        found.add(values.placed(valid.error().detail));
+    }
 }
 
 exit_status summarise(const settings& values, const relay_status& s, const work_time& work) {

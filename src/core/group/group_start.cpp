@@ -1,21 +1,28 @@
 #include "group/group_start.hpp"
 
 #include <chrono>
+#include <ctime>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 namespace millrace {
 
 namespace {
 
-std::string_view name_of(start_policy policy) {
+std::string text_of(wall_time moment) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(moment).time_since_epoch().count();
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+std::string text_of(start_policy policy, const std::optional<wall_time>& at) {
     switch (policy) {
         case start_policy::trim_horizon:
             return "trim_horizon";
         case start_policy::latest:
-            return "latest";
+            return at ? fmt::format("latest ({})", text_of(*at)) : "latest";
         case start_policy::at_timestamp:
-            return "a timestamp";
+            return at ? text_of(*at) : "a timestamp";
     }
     return "unknown";
 }
@@ -54,8 +61,8 @@ std::optional<std::string> start_is_ignored(const group_options& options, const 
     if (same) return std::nullopt;
     return fmt::format(
         "the group began at {} and goes on from its checkpoints; the start position {} is ignored",
-        name_of(row.start),
-        name_of(options.start)
+        text_of(row.start, row.start_at),
+        text_of(options.start, options.start == start_policy::at_timestamp ? options.start_at : std::nullopt)
     );
 }
 

@@ -1,6 +1,7 @@
 #include "lease_tables.hpp"
 
 #include "sqlite_lease_store.hpp"
+#include "table_check.hpp"
 
 #include <array>
 #include <string_view>
@@ -299,7 +300,22 @@ private:
     }
 };
 
+/// A file may hold tables of another program under these names.
+result<void> check_tables(database& db) {
+    for (const auto& [table, columns] :
+         {std::pair{"millrace_group", group_columns},
+          std::pair{"millrace_worker", worker_columns},
+          std::pair{"millrace_shard", shard_columns}}) {
+        const auto all = fmt::format("stream, group_name, {}", columns);
+        if (auto ours = sqlite::check_columns(db, table, all); !ours) return ours;
+    }
+    return {};
+}
+
 result<std::int64_t> schema_of(database& db) {
+    if (auto ours = sqlite::check_columns(db, "millrace_meta", "name, value"); !ours) {
+        return tl::unexpected(std::move(ours.error()));
+    }
     auto known = db.integer("SELECT value FROM millrace_meta WHERE name = 'lease_schema'");
     if (!known && known.error().code == errc::not_found) return 0;  // no table yet
     return known;
@@ -324,11 +340,21 @@ result<void> ensure(database& db) {
             )
         );
     }
-    if (*found == known) return {};
+    if (auto ours = check_tables(db); !ours || *found == known) return ours;
     auto writing = db.begin(sqlite::transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
     if (auto made = db.execute(layout); !made) return made;
     return writing->commit();
+}
+
+result<std::vector<std::string>> list_groups(database& db, std::string_view stream) {
+    static const std::string sql =
+        "SELECT group_name FROM millrace_group WHERE stream = ?1 "
+        "UNION SELECT group_name FROM millrace_worker WHERE stream = ?1 "
+        "UNION SELECT group_name FROM millrace_shard WHERE stream = ?1";
+    auto found = db.prepare(sql);
+    if (found) found->with(stream);
+    return collect<std::string>(std::move(found), [](const statement& row) { return row.text(0); });
 }
 
 result<std::vector<worker_row>> list_workers(database& db, const group_key& group) {

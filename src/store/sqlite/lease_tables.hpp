@@ -9,6 +9,8 @@
 #include <millrace/error.hpp>
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace::lease_tables {
@@ -16,6 +18,9 @@ namespace millrace::lease_tables {
 /// Makes the tables when they are missing, at once from several processes or not. `wrong_version` when a
 /// newer program has made them.
 result<void> ensure(sqlite::database& db);
+
+/// The groups of a stream that have any row.
+result<std::vector<std::string>> list_groups(sqlite::database& db, std::string_view stream);
 
 result<std::vector<worker_row>> list_workers(sqlite::database& db, const group_key& group);
 result<std::vector<shard_row>> list_shards(sqlite::database& db, const group_key& group);

@@ -1,5 +1,10 @@
 #include "local_schema.hpp"
 
+#include "table_check.hpp"
+
+#include <string_view>
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace millrace::local {
@@ -54,6 +59,23 @@ CREATE TABLE IF NOT EXISTS millrace_stream_record (
 constexpr std::string_view count_formats =
     "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'millrace_stream_format'";
 
+/// A file may hold tables of another program under these names.
+result<void> check_tables(sqlite::database& db) {
+    constexpr std::pair<std::string_view, std::string_view> known[] = {
+        {"millrace_stream_format", "version"},
+        {"millrace_stream",
+         "id, name, identity, created_at, retention_ms, next_sequence, next_shard, last_arrival, topology"},
+        {"millrace_stream_shard",
+         "id, stream, number, parent, second_parent, hash_from, hash_to, first_sequence, last_sequence, "
+         "trimmed_sequence, last_arrival, records, bytes, closed_at"},
+        {"millrace_stream_record", "shard, sequence, arrival, key, data, headers"},
+    };
+    for (const auto& [table, columns] : known) {
+        if (auto ours = sqlite::check_columns(db, table, columns); !ours) return ours;
+    }
+    return {};
+}
+
 }  // namespace
 
 result<void> create_schema(sqlite::database& db) {
@@ -61,6 +83,7 @@ result<void> create_schema(sqlite::database& db) {
     if (!present) return tl::unexpected(std::move(present.error()));
     if (*present != 0) return check_schema(db);
 
+    if (auto ours = check_tables(db); !ours) return ours;
     auto change = db.begin(sqlite::transaction_kind::immediate);
     if (!change) return tl::unexpected(std::move(change.error()));
     if (auto made = db.execute(tables); !made) return made;
@@ -80,9 +103,11 @@ result<void> check_schema(sqlite::database& db) {
     if (*present == 0) {
         return fail(errc::not_found, fmt::format("{} holds no streams; {}", db.name(), create_advice));
     }
+    // The columns of another version may well be others.
+    if (auto ours = sqlite::check_columns(db, "millrace_stream_format", "version"); !ours) return ours;
     auto version = db.integer("SELECT max(version) FROM millrace_stream_format");
     if (!version) return tl::unexpected(std::move(version.error()));
-    if (*version == format_known) return {};
+    if (*version == format_known) return check_tables(db);
     return fail(
         errc::wrong_version,
         fmt::format(

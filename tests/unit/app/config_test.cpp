@@ -1,5 +1,6 @@
 #include "config.hpp"
 
+#include "output.hpp"
 #include "settings.hpp"
 
 #include <gmock/gmock.h>
@@ -237,6 +238,63 @@ TEST_F(Settings, FaultyValuesAreNamedByTheirPlace) {
         )
     );
     EXPECT_EQ(found.status(), exit_status::usage);
+}
+
+TEST_F(Settings, FaultsOfMeaningAreNamedByThePlaceOfTheValue) {
+    const settings values = resolve(
+        {{"outbox", "kafka:x", "kafka:x", "m.yaml:2:11"},
+         {"retry-max", "1ms", "1ms", "m.yaml:5:14"},
+         {"admin", "nowhere", "nowhere", "m.yaml:4:10"},
+         {"worker", "w", "w", "m.yaml:6:11"}},
+        {{"sink", "sqlite:y", "sqlite:y", ""}}
+    );
+    values.command().check(values, found);
+    EXPECT_THAT(
+        found.lines(),
+        ElementsAre(
+            HasSubstr("m.yaml:2:11: outbox: outbox URL \"kafka:x\""),
+            HasSubstr("--sink: sink URL \"sqlite:y\""),
+            HasSubstr("m.yaml:4:10: admin: "),
+            HasSubstr("m.yaml:5:14: relay option retry_max")
+        )
+    );
+}
+
+TEST_F(Settings, AWordOfASentenceIsNoOption) {
+    const std::vector<given_value> file{
+        {"group", "g", "g", "m.yaml:2:10"}, {"tick", "1s", "1s", "m.yaml:3:9"}};
+    const settings values = settings::resolve(*find_command("consume"), file, {}, false, found);
+    EXPECT_EQ(values.placed("group option drain_limit is 0 s"), "group option drain_limit is 0 s");
+    EXPECT_EQ(values.placed("tick is wrong").substr(0, 4), "tick") << "a faulty value is not the one in use";
+}
+
+TEST_F(Settings, AFlagThatReplacesAValueOfTheFileIsNamedAsAFlag) {
+    const settings values =
+        resolve({{"outbox", "sqlite:x", "sqlite:x", "m.yaml:2:11"}}, {{"outbox", "kafka:x", "kafka:x", ""}});
+    values.command().check(values, found);
+    EXPECT_THAT(found.lines(), ElementsAre(HasSubstr("--outbox: outbox URL \"kafka:x\"")));
+}
+
+TEST(ConfigFaults, AreShownInTheOrderOfTheFile) {
+    faults found;
+    for (const char* line :
+         {"--sink is missing", "m.yaml:10:3: ten", "m.yaml:9:20: nine", "m.yaml:9:3: nine", "--lease: bad"})
+        found.add(line);
+    testing::internal::CaptureStderr();
+    complain(found);
+    EXPECT_EQ(
+        testing::internal::GetCapturedStderr(),
+        "m.yaml:9:3: nine\nm.yaml:9:20: nine\nm.yaml:10:3: ten\nmillrace: --sink is missing\nmillrace: "
+        "--lease: "
+        "bad\n"
+    );
+}
+
+TEST_F(Config, AKeyWithoutAValueIsNamedAtItsOwnLine) {
+    EXPECT_THAT(
+        faults_of("relay:\n  sink: local:x\n  lease:\n  worker: w\n"),
+        ElementsAre("m.yaml:3:3: lease must have one value, not nothing")
+    );
 }
 
 TEST_F(Settings, AMissingRequiredOptionIsNamed) {

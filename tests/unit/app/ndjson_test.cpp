@@ -1,5 +1,6 @@
 #include "ndjson.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 namespace millrace::app {
 namespace {
 
+using testing::HasSubstr;
 using namespace std::chrono_literals;
 
 std::string why(std::string_view line, std::string_view topic = {}) {
@@ -51,6 +53,20 @@ TEST(Ndjson, AValueThatIsNoStringKeepsItsSourceText) {
     EXPECT_EQ(value(R"({"topic":"value","key":"\"value\":1","value":[1, 2]})"), "[1, 2]");
 }
 
+TEST(Ndjson, WhatIsNoTextIsSaidToBeNone) {
+    EXPECT_EQ(
+        why("{\"topic\":\"t\",\"value\":\"a\xff\"}"),
+        "not valid JSON at column 24: a byte that is not UTF-8; give bytes as key_base64 or value_base64"
+    );
+    for (const char* half :
+         {R"("\ud800")", R"("\ud800x")", R"("\ud800\n")", R"("\ud800\u0041")", R"("\udc00")"}) {
+        EXPECT_THAT(
+            why(std::string(R"({"topic":"t","value":)") + half + "}"),
+            HasSubstr("half of a surrogate pair, which is no character")
+        ) << half;
+    }
+}
+
 TEST(Ndjson, FaultsAreNamed) {
     EXPECT_EQ(why(R"({"topic":"t","vale":"x"})"), "unknown field \"vale\"; did you mean \"value\"?");
     EXPECT_EQ(
@@ -61,7 +77,8 @@ TEST(Ndjson, FaultsAreNamed) {
         why(R"({"topic":"t","value":"","value_base64":""})"),
         "\"value\" and \"value_base64\" exclude each other"
     );
-    EXPECT_EQ(why(R"({"topic":"t","topic":"u","value":""})"), "a field is there twice");
+    EXPECT_EQ(why(R"({"topic":"t","topic":"u","value":""})"), R"(the field "topic" is there twice)");
+    EXPECT_EQ(why(R"({"topic":"t","val\u0075e":"a","value":"b"})"), R"(the field "value" is there twice)");
     EXPECT_EQ(why(R"({"value":""})"), "\"topic\" is missing");
     EXPECT_EQ(why(R"({"topic":"","value":""})"), "\"topic\" is empty");
     EXPECT_EQ(why(R"({"topic":"t"})"), "\"value\" is missing; write null for a tombstone");

@@ -59,5 +59,17 @@ TEST(Url, AnAddressWithoutItsPartsNamesThePart) {
     EXPECT_TRUE(contains(refusal("local:orders", url_role::stream), "names no stream"));
 }
 
+TEST(Url, WhatSqliteWouldNotTakeForAFileIsRefused) {
+    for (const auto role : {url_role::outbox, url_role::state, url_role::dead_letters}) {
+        EXPECT_TRUE(contains(refusal("sqlite::memory:", role), "a database in memory, which would be lost"));
+        EXPECT_TRUE(contains(refusal("sqlite:file:x.db?mode=memory", role), "has a URI in place of a path"));
+    }
+    EXPECT_TRUE(contains(refusal("local::memory:", url_role::sink), "in memory"));
+    EXPECT_TRUE(contains(refusal("local::memory:/orders", url_role::stream), "in memory"));
+    EXPECT_TRUE(contains(refusal("local:file:s.db/orders", url_role::stream), "URI"));
+    EXPECT_EQ(parse_url("sqlite:./file:x.db", url_role::state)->path, "./file:x.db");
+    EXPECT_EQ(parse_url("sqlite::x.db", url_role::state)->path, ":x.db");
+}
+
 }  // namespace
 }  // namespace millrace
