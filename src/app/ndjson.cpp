@@ -134,11 +134,24 @@ std::string doubled_name(std::string_view line) {
     return doubled;
 }
 
+/// Whether the parser stopped behind the first half of a surrogate pair, `\ud800`, or one byte later.
+bool behind_half_pair(std::string_view read) {
+    for (const std::size_t back : {6U, 7U}) {
+        if (read.size() < back) continue;
+        const std::string_view half = read.substr(read.size() - back, 4);
+        if (half.substr(0, 2) == "\\u" && (half[2] == 'd' || half[2] == 'D') &&
+            std::string_view("89abAB").find(half[3]) != std::string_view::npos)
+            return true;
+    }
+    return false;
+}
+
 /// What the parser's message leaves to guess.
-std::string in_words(const json::error_code& ec, std::string_view line) {
+std::string in_words(const json::error_code& ec, std::string_view line, std::size_t used) {
     if (!is_utf8(line)) return "a byte that is not UTF-8; give bytes as key_base64 or value_base64";
     if (ec == json::error::illegal_leading_surrogate || ec == json::error::illegal_trailing_surrogate ||
-        ec == json::error::expected_utf16_escape)
+        ec == json::error::expected_utf16_escape ||
+        (ec == json::error::syntax && behind_half_pair(line.substr(0, used))))
         return "half of a surrogate pair, which is no character; give bytes as key_base64 or value_base64";
     return ec.message();
 }
@@ -150,7 +163,7 @@ result<json::value> parse_line(std::string_view line, json::storage_ptr memory) 
     if (ec == json::error::incomplete) return bad("not valid JSON: the line ends too early");
     if (!ec && trimmed(line.substr(used)).empty()) return parser.release();
     if (!ec) return bad(fmt::format("not valid JSON at column {}: more text follows the object", used + 1));
-    return bad(fmt::format("not valid JSON at column {}: {}", used + 1, in_words(ec, line)));
+    return bad(fmt::format("not valid JSON at column {}: {}", used + 1, in_words(ec, line, used)));
 }
 
 result<std::string> decoded(const json::value& value, std::string_view name) {

@@ -226,7 +226,7 @@ TEST_F(CliFiles, AnUnknownGroupIsAnsweredWithTheNearestOne) {
         expect_failure(
             look("biling"), {state(), "knows no group \"biling\" of stream orders; did you mean \"billing\"?"}
         );
-        expect_failure(look("other"), {"knows no group \"other\" of stream orders; there are billing, g"});
+        expect_failure(look("other"), {"knows no group \"other\" of stream orders; it knows billing, g"});
     }
 }
 

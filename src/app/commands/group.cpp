@@ -106,7 +106,7 @@ result<void> must_be_known(const settings& values) {
     if (!known->empty()) {
         const std::vector<std::string_view> names(known->begin(), known->end());
         hint = did_you_mean(name, names);
-        if (hint.empty() && names.size() <= 10) hint = fmt::format("; there are {}", fmt::join(names, ", "));
+        if (hint.empty() && names.size() <= 10) hint = fmt::format("; it knows {}", fmt::join(names, ", "));
     }
     return fail(
         errc::not_found,
