@@ -59,6 +59,7 @@ public:
                 ++crashes;
                 break;
             default:
+                ASSERT_TRUE(support::eventually(10s, [&] { return member.process.handles(SIGTERM); }));
                 member.process.signal(SIGTERM);
                 const auto ended = member.process.wait(15s);
                 ASSERT_TRUE(ended) << member.name << " did not end after SIGTERM";
@@ -131,8 +132,10 @@ TEST(Chaos, NothingIsLostOrReorderedWhileEverythingIsKilledPausedStoppedAndResha
         if (members.check().distinct() != seen) last_progress = clock::now();
         seen = members.check().distinct();
     }
-    for (auto& member : members.members())
+    for (auto& member : members.members()) {
+        ASSERT_TRUE(support::eventually(10s, [&] { return member.process.handles(SIGTERM); }));
         member.process.signal(SIGTERM);
+    }
     for (auto& member : members.members()) {
         const auto ended = member.process.wait(20s);
         ASSERT_TRUE(ended) << member.name << " did not end after SIGTERM";

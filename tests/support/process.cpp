@@ -115,6 +115,17 @@ void process::signal(int number) const {
     if (pid_ > 0 && !ended_) ::kill(pid_, number);
 }
 
+bool process::handles(int number) const {
+    std::ifstream status{"/proc/" + std::to_string(pid_) + "/status"};
+    const std::string field = "SigCgt:";
+    for (std::string line; std::getline(status, line);) {
+        if (line.compare(0, field.size(), field) != 0) continue;
+        const auto caught = std::stoull(line.substr(field.size()), nullptr, 16);
+        return ((caught >> static_cast<unsigned>(number - 1)) & 1U) != 0;
+    }
+    return false;
+}
+
 bool process::reap(bool block) {
     if (ended_ || pid_ <= 0) return true;
     int status = 0;

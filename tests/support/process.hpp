@@ -50,6 +50,9 @@ public:
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
     void signal(int number) const;
 
+    /// Whether it has a handler for this signal by now: before, SIGTERM ends it as it ends any program.
+    [[nodiscard]] bool handles(int number) const;
+
     /// True while it has not been waited for and has not ended.
     [[nodiscard]] bool running();
 
