@@ -2,14 +2,17 @@
 
 #include "measure.hpp"
 #include "probe.hpp"
+#include "relay/measure_relay.hpp"
+#include "relay/probes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,15 +21,34 @@
 namespace millrace::bench {
 namespace {
 
-using measurement = std::function<std::vector<figure>(const setup&)>;
+struct measurement {
+    std::string_view set;  ///< `embedded` needs no server; the others are named to be run.
+    std::string_view name;
+    std::vector<figure> (*measure)(const setup&);
+};
 
-const std::vector<std::pair<std::string, measurement>>& measurements() {
-    static const std::vector<std::pair<std::string, measurement>> all{
-        {"drain", measure_drain},
-        {"consume", measure_consume},
-        {"latency", measure_latency},
-        {"idle", measure_idle}};
-    return all;
+constexpr std::array measurements{
+    measurement{"embedded", "drain", measure_drain},
+    measurement{"embedded", "consume", measure_consume},
+    measurement{"embedded", "latency", measure_latency},
+    measurement{"embedded", "idle", measure_idle},
+    measurement{"relay", "relay-drain", measure_relay_drain},
+    measurement{"relay", "relay-latency", measure_relay_latency},
+    measurement{"relay", "relay-writers", measure_relay_writers},
+};
+
+bool is_wanted(const measurement& what, const std::vector<std::string>& names) {
+    if (names.empty()) return what.set == "embedded";
+    return std::ranges::any_of(names, [&](const auto& name) {
+        return name == what.set || name == what.name;
+    });
+}
+
+std::string known_names() {
+    std::string names;
+    for (const auto& what : measurements)
+        names += fmt::format("{}{} (in {})", names.empty() ? "" : ", ", what.name, what.set);
+    return names;
 }
 
 int run_probe(const std::vector<std::string>& arguments) {
@@ -34,7 +56,21 @@ int run_probe(const std::vector<std::string>& arguments) {
         return probe_drain(arguments[2], arguments[3], {}) > 0 ? 0 : 1;
     if (arguments.size() == 3 && arguments[1] == "consume")
         return probe_consume(arguments[2], {}) > 0 ? 0 : 1;
-    throw std::runtime_error("usage: --probe drain OUTBOX STREAMS | --probe consume STREAMS");
+    if (arguments.size() == 3 && arguments[1] == "postgres")
+        return probe_postgres(servers_of_environment(), arguments[2]) > 0 ? 0 : 1;
+    if (arguments.size() == 6 && arguments[1] == "kafka") {
+        probe_kafka(
+            servers_of_environment(),
+            arguments[2],
+            std::stoull(arguments[3]),
+            std::stoull(arguments[4]),
+            std::stoull(arguments[5])
+        );
+        return 0;
+    }
+    throw std::runtime_error(
+        "usage: --probe drain OUTBOX STREAMS | consume STREAMS | postgres TABLE | kafka TOPIC ROWS KEYS BYTES"
+    );
 }
 
 int run(const std::vector<std::string>& arguments) {
@@ -58,13 +94,13 @@ int run(const std::vector<std::string>& arguments) {
         }
     }
     std::vector<figure> figures;
-    for (const auto& [name, measure] : measurements()) {
-        if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
-        fmt::print(stderr, "measuring {}\n", name);
-        for (auto& figure : measure(with))
+    for (const auto& what : measurements) {
+        if (!is_wanted(what, wanted)) continue;
+        fmt::print(stderr, "measuring {}\n", what.name);
+        for (auto& figure : what.measure(with))
             figures.push_back(std::move(figure));
     }
-    if (figures.empty()) throw std::runtime_error("known measurements: drain, consume, latency, idle");
+    if (figures.empty()) throw std::runtime_error("known measurements: " + known_names());
     fmt::print(
         "{} rows of {} B on {} keys, {} shards; medians of {} rounds, program and probe in turn\n\n{}",
         with.data.rows,

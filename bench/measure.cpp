@@ -3,6 +3,7 @@
 #include "sqlite_raw.hpp"
 #include "support/line_follower.hpp"
 #include "support/process.hpp"
+#include "timed.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,29 +24,6 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 using seconds = std::chrono::duration<double>;
-using command = std::vector<std::string>;
-
-struct run_figures {
-    double wall{0};
-    double cpu{0};
-    double memory_mib{0};
-};
-
-run_figures timed(const command& what) {
-    const support::temporary_folder folder;
-    const auto begin = clock::now();
-    support::process process{
-        what, {.input = {}, .output = {}, .errors = folder.file("err"), .environment = {}}};
-    const auto report = process.wait(10min);
-    const seconds wall = clock::now() - begin;
-    if (!report || report->status != 0) {
-        throw std::runtime_error(
-            fmt::format("`{}` failed: {}", fmt::join(what, " "), support::read_file(folder.file("err")))
-        );
-    }
-    return {
-        wall.count(), seconds{report->cpu}.count(), static_cast<double>(report->peak_memory_kib) / 1024.0};
-}
 
 /// The files of one measurement.
 struct files {
@@ -98,46 +76,6 @@ struct files {
 command plus(command base, std::initializer_list<const char*> more) {
     base.insert(base.end(), more.begin(), more.end());
     return base;
-}
-
-std::string rate(double per_second) {
-    return fmt::format("{:.0f} k/s", per_second / 1000.0);
-}
-
-figure against_probe(
-    const std::string& what, const std::vector<double>& measured, const std::vector<double>& probe
-) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < measured.size(); ++i)
-        ratios.push_back(measured[i] / probe[i]);
-    const double ratio = median(ratios);
-    return {
-        what,
-        rate(median(measured)),
-        rate(median(probe)),
-        fmt::format("{:.0f} %", ratio * 100),
-        "40 %",
-        "65 %",
-        ratio >= 0.4};
-}
-
-figure memory(const std::string& what, double mib) {
-    return {what, fmt::format("{:.1f} MiB", mib), "", "", "40 MiB", "25 MiB", mib <= 40};
-}
-
-figure cost(const std::string& what, double cpu, std::uint64_t rows) {
-    return {
-        what,
-        fmt::format("{:.2f} CPU-s a million", cpu * 1e6 / static_cast<double>(rows)),
-        "",
-        "",
-        "",
-        "",
-        true};
-}
-
-figure milliseconds(const std::string& what, double value, double must) {
-    return {what, fmt::format("{:.1f} ms", value), "", "", fmt::format("{:.0f} ms", must), "", value <= must};
 }
 
 /// Peak memory with a small backlog, to show that it does not grow with the backlog.
@@ -212,10 +150,10 @@ std::vector<figure> measure_drain(const setup& with) {
     fill_outbox(at.shop, {.rows = small_backlog});
     const auto small = timed(plus(at.relay(with), {"--once"}));
     return {
-        against_probe("relay drain", relay_rates, probe_rates),
+        against("relay drain", relay_rates, probe_rates, {0.40, 0.65}),
         cost("relay drain, processor", median(cpus), with.data.rows),
-        memory("relay peak memory", median(memories)),
-        memory("relay peak memory, 10 k rows", small.memory_mib)};
+        memory("relay peak memory", median(memories), 40, 25),
+        memory("relay peak memory, 10 k rows", small.memory_mib, 40, 25)};
 }
 
 std::vector<figure> measure_consume(const setup& with) {
@@ -243,10 +181,10 @@ std::vector<figure> measure_consume(const setup& with) {
         probe_rates.push_back(records / timed({with.self, "--probe", "consume", at.streams}).wall);
     }
     return {
-        against_probe("group consumption", consume_rates, probe_rates),
+        against("group consumption", consume_rates, probe_rates, {0.40, 0.65}),
         cost("group consumption, processor", median(cpus), with.data.rows),
-        memory("consumer peak memory", median(memories)),
-        memory("consumer peak memory, 10 k records", small.memory_mib)};
+        memory("consumer peak memory", median(memories), 40, 25),
+        memory("consumer peak memory, 10 k records", small.memory_mib, 40, 25)};
 }
 
 std::vector<figure> measure_latency(const setup& with) {
@@ -286,12 +224,12 @@ std::vector<figure> measure_latency(const setup& with) {
         wait_for_lines(output, seen, i + 2);
         idle.push_back(seconds{clock::now() - committed}.count() * 1000);
     }
-    auto p99 = milliseconds("the same, 99 in 100", percentile(idle, 0.99), 0);
+    auto p99 = milliseconds("the same, 99 in 100", percentile(idle, 0.99), 0, 0);
     p99.must.clear();
     p99.met = true;
     return {
-        milliseconds("start of relay and consumer to first event", median(first), 150),
-        milliseconds("commit to handler while idle, median", median(idle), 25),
+        milliseconds("start of relay and consumer to first event", median(first), 150, 0),
+        milliseconds("commit to handler while idle, median", median(idle), 25, 0),
         p99};
 }
 
