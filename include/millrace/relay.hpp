@@ -8,6 +8,7 @@
 #include <millrace/log.hpp>
 #include <millrace/names.hpp>
 #include <millrace/options.hpp>
+#include <millrace/outbox_look.hpp>
 #include <millrace/time.hpp>
 
 #include <cstdint>
@@ -29,10 +30,10 @@ struct relay_status {
     std::uint64_t retried{0};
     std::uint64_t buried{0};  ///< Moved to the dead letters.
     std::uint64_t in_flight{0};
+    std::uint64_t gaps{0};  ///< Ranges of ids that may still be filled.
 
-    /// Rows in the outbox, estimated from the span of their ids; a second old at most while leading. Unknown
-    /// before the first look.
-    std::optional<std::uint64_t> backlog;
+    /// A second old at most while leading. Unknown before the first look.
+    std::optional<outbox_look> outbox;
 
     std::uint64_t duplicates_at_risk{0};  ///< What a crash now would publish again, at most.
     std::uint64_t bytes_in_memory{0};

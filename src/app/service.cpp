@@ -28,14 +28,21 @@ std::vector<metric> metrics_of(const relay_status& s) {
         total("retried_total", "Rows sent again", s.retried),
         total("parked_total", "Rows moved to the dead letters", s.buried),
         gauge("in_flight", "Rows handed to the sink and not yet acknowledged", s.in_flight),
+        gauge("gaps", "Ranges of ids that may still be filled", s.gaps),
         gauge(
             "duplicates_at_risk", "Rows that a crash now would publish again, at most", s.duplicates_at_risk
         ),
         gauge("memory_bytes", "Bytes of rows in memory", s.bytes_in_memory),
     };
-    if (s.backlog) {
-        all.push_back(gauge("backlog", "Rows in the outbox, estimated from the span of their ids", *s.backlog)
+    if (s.outbox) {
+        all.push_back(
+            gauge("backlog", "Rows in the outbox, estimated from the span of their ids", s.outbox->backlog)
         );
+        all.push_back(gauge(
+            "oldest_age_seconds",
+            "Age of the row of the lowest id; 0 when there is none",
+            std::chrono::duration<double>(s.outbox->oldest_age.value_or(nanoseconds{0})).count()
+        ));
     }
     return all;
 }

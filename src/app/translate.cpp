@@ -124,6 +124,10 @@ consumer_settings consumer_settings_of(const settings& values) {
     return out;
 }
 
+url outbox_of(const settings& values) {
+    return parse_url(values.text("outbox"), url_role::outbox).value();
+}
+
 std::string dead_letter_url(const settings& values) {
     constexpr std::string_view head = "dead-letter=";
     const std::string policy = values.text("on-failure");

@@ -26,6 +26,9 @@ namespace millrace::app {
 /// The settings must have been checked.
 [[nodiscard]] consumer_settings consumer_settings_of(const settings& values);
 
+/// The outbox that `--outbox` names; it must have been checked.
+[[nodiscard]] url outbox_of(const settings& values);
+
 /// The URL behind `--on-failure dead-letter=`; empty for the other policies.
 [[nodiscard]] std::string dead_letter_url(const settings& values);
 

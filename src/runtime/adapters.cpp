@@ -8,6 +8,7 @@
 #include "memory_lease_store.hpp"
 #include "sqlite_lease_store.hpp"
 #include "sqlite_outbox.hpp"
+#include "sqlite_outbox_admin.hpp"
 
 #include <map>
 #include <mutex>
@@ -75,7 +76,19 @@ result<opened_outbox> open_outbox(const url& where, host& home) {
         std::make_unique<sqlite_outbox>(home, sqlite_outbox_options{.path = where.path, .name = where.given});
     auto* const outbox = made.get();
     return opened_outbox{
-        std::move(made), [outbox](completion<std::uint64_t> done) { outbox->backlog(std::move(done)); }};
+        std::move(made), [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); }};
+}
+
+result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where) {
+    if (where.scheme != "sqlite") return unopened(where);
+    return sqlite_outbox_admin::open(where.path, where.given).map([](sqlite_outbox_admin opened) {
+        return std::unique_ptr<outbox_admin>(std::make_unique<sqlite_outbox_admin>(std::move(opened)));
+    });
+}
+
+result<void> init_outbox(const url& where) {
+    if (where.scheme != "sqlite") return unopened(where);
+    return sqlite_outbox_admin::init(where.path, where.given).map([](const sqlite_outbox_admin&) {});
 }
 
 result<opened_sink> open_sink(const url& where, host& home) {

@@ -8,10 +8,12 @@
 #include "port/group_key.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
+#include "port/outbox_admin.hpp"
 #include "port/outbox_source.hpp"
 #include "port/record_source.hpp"
 
 #include <millrace/error.hpp>
+#include <millrace/outbox_look.hpp>
 #include <millrace/url.hpp>
 
 #include <cstdint>
@@ -35,10 +37,15 @@ inline constexpr const char* outbox_group = "outbox";
 struct opened_outbox {
     std::unique_ptr<outbox_source> source;
 
-    /// About how many rows are in it; cheap. Valid while the source lives.
-    std::function<void(completion<std::uint64_t>)> backlog;
+    std::function<void(completion<outbox_look>)> look;  ///< Valid while the source lives.
 };
 [[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home);
+
+/// On this thread, at once: `not_found` when there is no outbox.
+[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where);
+
+/// Makes or upgrades the tables of an outbox where they are missing, at once.
+[[nodiscard]] result<void> init_outbox(const url& where);
 
 struct opened_sink {
     std::unique_ptr<event_sink> sink;

@@ -18,7 +18,7 @@ namespace millrace {
 
 namespace {
 
-constexpr nanoseconds backlog_look_every = std::chrono::seconds{1};
+constexpr nanoseconds outbox_look_every = std::chrono::seconds{1};
 constexpr nanoseconds once_look_every = std::chrono::milliseconds{5};
 
 /// What `status` shows to other threads.
@@ -78,7 +78,7 @@ private:
     void set_leading(bool leading);
     void look_for_the_end();
     void publish_status();
-    void look_at_backlog();
+    void look_at_outbox();
     [[nodiscard]] bool may_act() const { return leading_ && member_->group().may_act(shard_, epoch_); }
 
     const relay_settings& settings_;
@@ -87,7 +87,7 @@ private:
     static_lister lister_;
     start_checks checks_;
     std::unique_ptr<outbox_source> source_;
-    std::function<void(completion<std::uint64_t>)> count_backlog_;
+    std::function<void(completion<outbox_look>)> look_;
     std::unique_ptr<event_sink> sink_;
     std::unique_ptr<relay_driver> driver_;
     std::unique_ptr<member> member_;
@@ -96,9 +96,9 @@ private:
     bool leading_{false};
     epoch epoch_;
     std::optional<result<void>> outcome_;
-    std::optional<std::uint64_t> backlog_;
-    mono_time backlog_due_{};
-    bool counting_{false};
+    std::optional<outbox_look> seen_;
+    mono_time look_due_{};
+    bool looking_{false};
     lifetime alive_;
 };
 
@@ -106,7 +106,7 @@ result<void> relay_run::open(const relay_urls& urls) {
     auto source = open_outbox(urls.outbox, loop_);
     if (!source) return tl::unexpected(std::move(source.error()));
     source_ = std::move(source->source);
-    count_backlog_ = std::move(source->backlog);
+    look_ = std::move(source->look);
     auto sink = open_sink(urls.sink, loop_);
     if (!sink) return tl::unexpected(std::move(sink.error()));
     sink_ = std::move(sink->sink);
@@ -154,7 +154,7 @@ void relay_run::begin(const result<void>& checked) {
     if (started) started = member_->start();
     if (!started) return end(started);
     member_->on_beat([this] {
-        look_at_backlog();
+        look_at_outbox();
         publish_status();
     });
     if (settings_.once) look_for_the_end();
@@ -209,14 +209,14 @@ void relay_run::end(const result<void>& outcome) {
     });
 }
 
-void relay_run::look_at_backlog() {
+void relay_run::look_at_outbox() {
     const auto now = loop_.now();
-    if (!leading_ || counting_ || now < backlog_due_) return;
-    counting_ = true;
-    backlog_due_ = now + backlog_look_every;
-    count_backlog_(alive_.guard([this](const result<std::uint64_t>& rows) {
-        counting_ = false;
-        if (rows) backlog_ = *rows;  // the next look comes soon, and faults of the table show elsewhere
+    if (!leading_ || looking_ || now < look_due_) return;
+    looking_ = true;
+    look_due_ = now + outbox_look_every;
+    look_(alive_.guard([this](const result<outbox_look>& seen) {
+        looking_ = false;
+        if (seen) seen_ = *seen;  // the next look comes soon, and faults of the table show elsewhere
     }));
 }
 
@@ -231,7 +231,8 @@ void relay_run::publish_status() {
     now.retried = counters.retried;
     now.buried = counters.buried;
     now.in_flight = counters.in_flight;
-    now.backlog = backlog_;
+    now.gaps = counters.gaps;
+    now.outbox = seen_;
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
     now.last_error = driver_->last_error();

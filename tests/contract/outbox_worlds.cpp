@@ -5,8 +5,8 @@
 #include "database.hpp"
 #include "fake_outbox.hpp"
 #include "lease_tables.hpp"
-#include "outbox_admin.hpp"
 #include "sqlite_outbox.hpp"
+#include "sqlite_outbox_admin.hpp"
 
 #include <millrace/outbox.hpp>
 
@@ -78,7 +78,7 @@ private:
     temporary_directory files_;
     std::string path_ = files_.file("app.db");
     loop_host home_;
-    outbox_admin admin_ = sure(outbox_admin::init(path_));
+    sqlite_outbox_admin admin_ = sure(sqlite_outbox_admin::init(path_));
     sqlite::database db_ = sure(sqlite::database::open(path_, {}));
     sqlite_outbox source_{home_, {.path = path_, .busy_timeout = milliseconds{10'000}}};
 };

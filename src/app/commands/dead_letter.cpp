@@ -1,6 +1,6 @@
+#include "adapters.hpp"
 #include "commands.hpp"
 #include "json_text.hpp"
-#include "outbox_admin.hpp"
 #include "output.hpp"
 #include "record/bytes_text.hpp"
 #include "settings.hpp"
@@ -16,11 +16,6 @@ namespace millrace::app {
 namespace {
 
 using kind = option_kind;
-
-result<outbox_admin> open_admin(const settings& values) {
-    const url where = parse_url(values.text("outbox"), url_role::outbox).value();
-    return outbox_admin::open(where.path, where.given);
-}
 
 void check_ids(const settings& values, faults& found) {
     for (const std::string& text : values.list("id")) {
@@ -127,9 +122,9 @@ std::string shown(const std::optional<std::string>& bytes) {
 }
 
 exit_status list_dead(const settings& values) {
-    auto admin = open_admin(values);
+    auto admin = open_outbox_admin(outbox_of(values));
     if (!admin) return complain(admin.error());
-    const auto rows = admin->list_dead(selection_of(values), values.count("limit"));
+    const auto rows = (*admin)->list_dead(selection_of(values), values.count("limit"));
     if (!rows) return complain(rows.error());
     if (values.flag("json")) {
         std::string out = "[";
@@ -154,20 +149,20 @@ exit_status list_dead(const settings& values) {
 }
 
 exit_status show_dead(const settings& values) {
-    auto admin = open_admin(values);
+    auto admin = open_outbox_admin(outbox_of(values));
     if (!admin) return complain(admin.error());
     std::string out;
     for (const row_id id : ids_of(values)) {
-        const auto row = admin->show_dead(id);
-        if (!row) return complain(row.error());
-        if (!*row) {
+        const auto rows = (*admin)->list_dead({.ids = {id}, .topic = {}, .key = {}}, 1);
+        if (!rows) return complain(rows.error());
+        if (rows->empty()) {
             return complain(error{
                 errc::not_found,
                 retry_advice::never,
                 false,
-                fmt::format("{} has no dead letter with the id {}", values.text("outbox"), id.value())});
+                fmt::format("{} has no dead letter with the id {}", outbox_of(values).given, id.value())});
         }
-        out += dead_json(**row, true) + "\n";
+        out += dead_json(rows->front(), true) + "\n";
     }
     return print(out);
 }
@@ -177,16 +172,17 @@ exit_status settle(
     result<std::uint64_t> (outbox_admin::*what)(const dead_selection&),
     std::string_view verb
 ) {
-    auto admin = open_admin(values);
+    auto admin = open_outbox_admin(outbox_of(values));
     if (!admin) return complain(admin.error());
-    const auto count = ((*admin).*what)(selection_of(values));
+    const auto count = ((**admin).*what)(selection_of(values));
     if (!count) return complain(count.error());
     if (*count == 0 && !values.flag("all")) {
         return complain(error{
             errc::not_found,
             retry_advice::never,
             false,
-            fmt::format("{} has no such dead letter; see millrace outbox dead list", values.text("outbox"))});
+            fmt::format("{} has no such dead letter; see millrace outbox dead list", outbox_of(values).given)}
+        );
     }
     return print(fmt::format("{} {} event{}\n", verb, *count, *count == 1 ? "" : "s"));
 }

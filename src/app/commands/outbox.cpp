@@ -1,5 +1,6 @@
+#include "adapters.hpp"
 #include "commands.hpp"
-#include "outbox_admin.hpp"
+#include "json_text.hpp"
 #include "output.hpp"
 #include "put.hpp"
 #include "settings.hpp"
@@ -9,6 +10,7 @@
 #include <millrace/url.hpp>
 
 #include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -20,15 +22,9 @@ void check_outbox(const settings& values, faults& found) {
     check_url(values, "outbox", url_role::outbox, found);
 }
 
-result<outbox_admin> open_admin(const settings& values) {
-    const url where = parse_url(values.text("outbox"), url_role::outbox).value();
-    return outbox_admin::open(where.path, where.given);
-}
-
-exit_status init_outbox(const settings& values) {
-    const url where = parse_url(values.text("outbox"), url_role::outbox).value();
-    const auto made = outbox_admin::init(where.path, where.given);
-    if (!made) return complain(made.error());
+exit_status init(const settings& values) {
+    const url where = outbox_of(values);
+    if (const auto made = init_outbox(where); !made) return complain(made.error());
     return print(fmt::format("{} is ready\n", where.given));
 }
 
@@ -38,44 +34,102 @@ void check_outbox_put(const settings& values, faults& found) {
 }
 
 exit_status put_outbox(const settings& values) {
-    auto admin = open_admin(values);
+    const auto admin = open_outbox_admin(outbox_of(values));
     if (!admin) return complain(admin.error());
     return run_put(values, {}, [&](std::span<const event> events) -> result<void> {
-        if (const auto put = admin->put(events); !put) return tl::unexpected(put.error());
+        if (const auto put = (*admin)->put(events); !put) return tl::unexpected(put.error());
         return {};
     });
 }
 
+std::string paused_text(const outbox_stats& stats) {
+    if (stats.paused) return "all";
+    if (stats.paused_topics.empty()) return "-";
+    return fmt::format("{}", fmt::join(stats.paused_topics, " "));
+}
+
+std::string stats_json(const outbox_stats& stats) {
+    std::string topics;
+    for (const std::string& topic : stats.paused_topics)
+        topics += (topics.empty() ? "" : ",") + json_string(topic);
+    return fmt::format(
+        R"({{"backlog":{},"oldest_age_s":{},"dead":{},"parked_keys":{},"paused":{},"paused_topics":[{}]}})"
+        "\n",
+        stats.backlog,
+        stats.oldest_age ? fmt::format("{:.3f}", std::chrono::duration<double>(*stats.oldest_age).count())
+                         : "null",
+        stats.dead,
+        stats.parked_lanes,
+        stats.paused,
+        topics
+    );
+}
+
 exit_status show_stats(const settings& values) {
-    auto admin = open_admin(values);
+    const auto admin = open_outbox_admin(outbox_of(values));
     if (!admin) return complain(admin.error());
-    const auto stats = admin->stats();
+    const auto stats = (*admin)->stats();
     if (!stats) return complain(stats.error());
-    double age = 0;
-    if (stats->oldest) {
-        const auto since = std::chrono::system_clock::now() - *stats->oldest;
-        age = std::max(0.0, std::chrono::duration<double>(since).count());
-    }
-    if (values.flag("json")) {
-        return print(fmt::format(
-            "{{\"backlog\":{},\"oldest_age_s\":{},\"dead\":{},\"parked_keys\":{}}}"
-            "\n",
-            stats->backlog,
-            stats->oldest ? fmt::format("{:.3f}", age) : "null",
-            stats->dead,
-            stats->parked_lanes
-        ));
-    }
-    table out({"backlog", "oldest", "dead", "parked keys"});
+    if (values.flag("json")) return print(stats_json(*stats));
+    table out({"backlog", "oldest", "dead", "parked keys", "paused"});
     out.add(
         {fmt::format("{}", stats->backlog),
-         stats->oldest
-             ? format_span(std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(age)))
-             : "-",
+         stats->oldest_age ? format_span(*stats->oldest_age) : "-",
          fmt::format("{}", stats->dead),
-         fmt::format("{}", stats->parked_lanes)}
+         fmt::format("{}", stats->parked_lanes),
+         paused_text(*stats)}
     );
     return print(out.text());
+}
+
+/// `pause` or `resume`; already so is no fault.
+exit_status hold_back(
+    const settings& values,
+    result<bool> (outbox_admin::*what)(const std::optional<std::string>&),
+    std::string_view now,
+    std::string_view before
+) {
+    const url where = outbox_of(values);
+    const auto admin = open_outbox_admin(where);
+    if (!admin) return complain(admin.error());
+    const auto topic = values.has("topic") ? std::optional(values.text("topic")) : std::nullopt;
+    const auto changed = ((**admin).*what)(topic);
+    if (!changed) return complain(changed.error());
+    return print(fmt::format(
+        "{}{} {}\n", where.given, topic ? fmt::format(", topic {},", *topic) : "", *changed ? now : before
+    ));
+}
+
+exit_status pause(const settings& values) {
+    return hold_back(
+        values,
+        &outbox_admin::pause,
+        "is paused; what relays have read already still goes out",
+        "was paused already"
+    );
+}
+exit_status resume(const settings& values) {
+    return hold_back(values, &outbox_admin::resume, "goes on", "was not paused");
+}
+
+command_spec holding(
+    std::string_view path,
+    std::string_view about,
+    std::string_view example,
+    exit_status (*run)(const settings&)
+) {
+    return {
+        .path = path,
+        .about = about,
+        .example = example,
+        .options =
+            {outbox_option(),
+             {.name = "topic",
+              .kind = option_kind::name,
+              .placeholder = "TOPIC",
+              .meaning = "Only this topic; all of the outbox without it"}},
+        .check = check_outbox,
+        .run = run};
 }
 
 }  // namespace
@@ -87,7 +141,7 @@ void add_outbox_commands(std::vector<command_spec>& list) {
          .example = "millrace outbox init --outbox sqlite:shop.db",
          .options = {outbox_option()},
          .check = check_outbox,
-         .run = init_outbox}
+         .run = init}
     );
     std::vector<option_spec> put{outbox_option()};
     add_put_options(put, true);
@@ -108,6 +162,18 @@ void add_outbox_commands(std::vector<command_spec>& list) {
          .check = check_outbox,
          .run = show_stats}
     );
+    list.push_back(holding(
+        "outbox pause",
+        "Let relays read no more rows, of one topic or at all, until resumed",
+        "millrace outbox pause --outbox sqlite:shop.db --topic orders",
+        pause
+    ));
+    list.push_back(holding(
+        "outbox resume",
+        "Let relays go on where they were paused",
+        "millrace outbox resume --outbox sqlite:shop.db --topic orders",
+        resume
+    ));
 }
 
 }  // namespace millrace::app

@@ -164,7 +164,7 @@ exit_status run_relay(const settings& values) {
         line.show(
             {.done = s.deleted,
              .what = s.leading ? "delivered" : "delivered, waiting for the lease",
-             .backlog = s.leading ? s.backlog : std::nullopt}
+             .backlog = s.leading && s.outbox ? std::optional(s.outbox->backlog) : std::nullopt}
         );
         watched.update(s);
     };

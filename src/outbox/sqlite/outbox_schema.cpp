@@ -57,7 +57,7 @@ constexpr const char* layout =
     "    replay_generation INTEGER NOT NULL\n"
     ");\n"
     "INSERT OR IGNORE INTO outbox_meta (only_one, schema_version, identity, replay_generation)\n"
-    "    VALUES (1, 1, lower(hex(randomblob(16))), 0);\n";
+    "    VALUES (1, 1, lower(hex(randomblob(16))), 0);\n" MILLRACE_SQL_CREATE_PAUSED;
 
 constexpr std::array<std::string_view, 7> columns_needed{
     "id", "topic", "key", "value", "headers", "partition", "created_at"};
@@ -157,7 +157,7 @@ result<void> create_within(sqlite3* db, std::string_view file) {
     if (!version) return tl::unexpected(version.error());
     const auto table = check_table(db, file);
     if (!table) return tl::unexpected(table.error());
-    if (*version && *table) return {};
+    if (*version && *table) return run(db, file, MILLRACE_SQL_CREATE_PAUSED);
     auto done = run(db, file, layout);
     if (done && *version) {
         // The table was dropped and is made anew: what a relay remembers of the old one is void.
@@ -167,6 +167,10 @@ result<void> create_within(sqlite3* db, std::string_view file) {
 }
 
 }  // namespace
+
+std::string_view script() {
+    return layout;
+}
 
 result<void> create(sqlite3* db, std::string_view file) {
     if (auto fits = check_encoding(db, file); !fits) return fits;

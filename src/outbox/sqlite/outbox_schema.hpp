@@ -18,6 +18,14 @@ inline constexpr std::int64_t version_known = 1;
 /// Milliseconds since 1970 by the clock of the writing process, as an SQL expression.
 #define MILLRACE_SQL_NOW "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
 
+/// Not in the first programs of version 1, so those that need it make it.
+#define MILLRACE_SQL_CREATE_PAUSED                                                                      \
+    "CREATE TABLE IF NOT EXISTS outbox_paused (topic TEXT PRIMARY KEY NOT NULL, paused_at INTEGER NOT " \
+    "NULL) WITHOUT ROWID;\n"
+
+/// The whole layout, as people may run it themselves.
+[[nodiscard]] std::string_view script();
+
 /// Makes what is missing, also at once from several processes. `file` is how messages name the database.
 result<void> create(sqlite3* db, std::string_view file);
 

@@ -1,6 +1,7 @@
 #include "outbox_tables.hpp"
 
 #include "outbox_headers.hpp"
+#include "outbox_pauses.hpp"
 #include "outbox_schema.hpp"
 #include "sqlite_outbox.hpp"
 
@@ -50,12 +51,17 @@ namespace outbox_tables {
 
 namespace {
 
-constexpr std::string_view read_above =
-    "SELECT id, topic, key, value, headers, partition, created_at FROM outbox WHERE id > ? ORDER BY id LIMIT "
-    "?";
-constexpr std::string_view read_between =
-    "SELECT id, topic, key, value, headers, partition, created_at FROM outbox WHERE id BETWEEN ? AND ? ORDER "
-    "BY id";
+#define MILLRACE_SQL_ROWS "SELECT id, topic, key, value, headers, partition, created_at FROM outbox WHERE "
+#define MILLRACE_SQL_NOT_PAUSED "topic NOT IN (SELECT topic FROM outbox_paused) AND "
+
+constexpr std::string_view read_above = MILLRACE_SQL_ROWS "id > ? ORDER BY id LIMIT ?";
+constexpr std::string_view read_between = MILLRACE_SQL_ROWS "id BETWEEN ? AND ? ORDER BY id";
+
+// Only where topics are paused: the condition costs a third of the speed.
+constexpr std::string_view read_above_unpaused =
+    MILLRACE_SQL_ROWS MILLRACE_SQL_NOT_PAUSED "id > ? ORDER BY id LIMIT ?";
+constexpr std::string_view read_between_unpaused =
+    MILLRACE_SQL_ROWS MILLRACE_SQL_NOT_PAUSED "id BETWEEN ? AND ? ORDER BY id";
 
 /// Copies rows into a batch until a limit is met; the first row is taken whatever its size.
 class batch_filler {
@@ -131,10 +137,10 @@ result<bool> fill(statement& rows, batch_filler& into, std::size_t rows_max) {
     }
 }
 
-result<void> read_gaps(database& db, const fetch_request& request, fetch_reply& reply) {
+result<void> read_gaps(database& db, const fetch_request& request, bool paused, fetch_reply& reply) {
     batch_filler into(request.gap_bytes_max);
     if (!request.gaps.empty()) {
-        auto rows = db.prepare(read_between);
+        auto rows = db.prepare(paused ? read_between_unpaused : read_between);
         if (!rows) return tl::unexpected(std::move(rows.error()));
         for (const auto& gap : request.gaps) {
             rows->reset();
@@ -149,11 +155,11 @@ result<void> read_gaps(database& db, const fetch_request& request, fetch_reply& 
     return {};
 }
 
-result<void> read_ahead(database& db, const fetch_request& request, fetch_reply& reply) {
+result<void> read_ahead(database& db, const fetch_request& request, bool paused, fetch_reply& reply) {
     batch_filler into(request.bytes_max);
     if (request.rows_max > 0) {
         into.reserve(std::min<std::size_t>(request.rows_max, 4'096));
-        auto rows = db.prepare(read_above);
+        auto rows = db.prepare(paused ? read_above_unpaused : read_above);
         if (!rows) return tl::unexpected(std::move(rows.error()));
         // One more than wanted tells whether there is more.
         rows->with(request.after.value(), request.rows_max + 1);
@@ -163,6 +169,19 @@ result<void> read_ahead(database& db, const fetch_request& request, fetch_reply&
     }
     reply.ahead = into.finish();
     return {};
+}
+
+result<void> read_rows(database& db, const fetch_request& request, fetch_reply& reply) {
+    reply.ahead = reply.filled = std::make_shared<row_batch>();
+    const auto pauses = outbox_pauses::read(db);
+    if (!pauses) return tl::unexpected(pauses.error());
+    if (pauses->everything) return {};
+    const bool paused = !pauses->topics.empty();
+    // In one snapshot the order of the two does not matter, and gaps that were cut make reading ahead
+    // useless.
+    auto done = read_gaps(db, request, paused, reply);
+    if (done && !reply.gaps_more) done = read_ahead(db, request, paused, reply);
+    return done;
 }
 
 /// Whether the lease row of this outbox bears this epoch, within the transaction of `db`.
@@ -272,12 +291,8 @@ result<fetch_reply> fetch(database& db, outbox_view& view, const fetch_request& 
     auto snapshot = db.begin(transaction_kind::deferred);
     if (!snapshot) return tl::unexpected(std::move(snapshot.error()));
     fetch_reply reply;
-    // In one snapshot the order of the two does not matter, and gaps that were cut make reading ahead
-    // useless.
     auto done = view.look(db);
-    if (done) done = read_gaps(db, request, reply);
-    if (done && reply.gaps_more) reply.ahead = std::make_shared<row_batch>();
-    if (done && !reply.gaps_more) done = read_ahead(db, request, reply);
+    if (done) done = read_rows(db, request, reply);
     if (done) done = snapshot->commit();
     if (!done) return tl::unexpected(std::move(done.error()));
     view.reported();
@@ -331,10 +346,19 @@ result<std::vector<lane_key>> parked_lanes(database& db) {
     }
 }
 
-result<std::uint64_t> backlog(database& db) {
+result<outbox_look> look(database& db) {
     // Each half alone is a step in the index; min and max together would read the whole table.
-    return db.integer("SELECT IFNULL((SELECT max(id) FROM outbox) - (SELECT min(id) FROM outbox) + 1, 0)")
-        .map([](std::int64_t span) { return static_cast<std::uint64_t>(span); });
+    auto found = db.prepare(
+        "SELECT IFNULL((SELECT max(id) FROM outbox) - (SELECT min(id) FROM outbox) + 1, 0), "
+        "(SELECT " MILLRACE_SQL_NOW " - created_at FROM outbox ORDER BY id LIMIT 1)"
+    );
+    if (!found) return tl::unexpected(std::move(found.error()));
+    const auto row = found->step();
+    if (!row) return tl::unexpected(row.error());
+    outbox_look seen;
+    seen.backlog = static_cast<std::uint64_t>(found->integer(0));
+    if (!found->is_null(1)) seen.oldest_age = milliseconds{std::max<std::int64_t>(0, found->integer(1))};
+    return seen;
 }
 
 }  // namespace outbox_tables

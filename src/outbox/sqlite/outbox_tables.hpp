@@ -6,6 +6,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/names.hpp>
+#include <millrace/outbox_look.hpp>
 
 #include <cstdint>
 #include <string>
@@ -50,8 +51,8 @@ result<std::uint64_t> remove(
 result<void> bury(sqlite::database& db, outbox_view& view, const bury_request& request, epoch mine);
 result<std::vector<lane_key>> parked_lanes(sqlite::database& db);
 
-/// As `sqlite_outbox::backlog`.
-result<std::uint64_t> backlog(sqlite::database& db);
+/// Four steps in an index, whatever the size.
+result<outbox_look> look(sqlite::database& db);
 
 }  // namespace outbox_tables
 

@@ -1,6 +1,7 @@
 #include "sqlite_outbox.hpp"
 
 #include "db_thread.hpp"
+#include "outbox_pauses.hpp"
 #include "outbox_schema.hpp"
 #include "outbox_tables.hpp"
 
@@ -30,6 +31,7 @@ struct sqlite_outbox::impl {
         if (auto usable = outbox_schema::check(db->handle(), db->name()); !usable) {
             return tl::unexpected(std::move(usable.error()));
         }
+        if (auto made = outbox_pauses::create(*db); !made) return tl::unexpected(std::move(made.error()));
         view.reopened();
         return db;
     }
@@ -77,9 +79,9 @@ void sqlite_outbox::parked_lanes(completion<std::vector<lane_key>> done) {
     );
 }
 
-void sqlite_outbox::backlog(completion<std::uint64_t> done) {
-    impl_->thread.run<std::uint64_t>(
-        [](sqlite::database& db) { return outbox_tables::backlog(db); }, std::move(done)
+void sqlite_outbox::look(completion<outbox_look> done) {
+    impl_->thread.run<outbox_look>(
+        [](sqlite::database& db) { return outbox_tables::look(db); }, std::move(done)
     );
 }
 

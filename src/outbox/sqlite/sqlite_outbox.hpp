@@ -9,6 +9,7 @@
 #include "port/host.hpp"
 #include "port/outbox_source.hpp"
 
+#include <millrace/outbox_look.hpp>
 #include <millrace/time.hpp>
 
 #include <functional>
@@ -45,8 +46,7 @@ public:
     void bury(bury_request request, epoch mine, completion<void> done) override;
     void parked_lanes(completion<std::vector<lane_key>> done) override;
 
-    /// About how many rows there are, by the span of their ids: two steps in an index, whatever the size.
-    void backlog(completion<std::uint64_t> done);
+    void look(completion<outbox_look> done);
 
     /// Begins with the first fetch.
     void watch(std::function<void()> changed) override;

@@ -2,7 +2,7 @@
 
 #include "contract/temporary_file.hpp"
 #include "database.hpp"
-#include "outbox_admin.hpp"
+#include "sqlite_outbox_admin.hpp"
 
 #include <millrace/outbox.hpp>
 
@@ -38,7 +38,7 @@ struct OutboxSchema : testing::Test {
         return found;
     }
     error open_error() {
-        auto opened = outbox_admin::open(path, "sqlite:app.db");
+        auto opened = sqlite_outbox_admin::open(path, "sqlite:app.db");
         EXPECT_FALSE(opened);
         return opened ? error{} : opened.error();
     }
@@ -56,8 +56,8 @@ TEST_F(OutboxSchema, IsMadeOnceAndKeptThereafter) {
     execute("INSERT INTO outbox (topic) VALUES ('t')");
     ASSERT_TRUE(create_outbox(application.get()));
     EXPECT_EQ(count("SELECT count(*) FROM outbox"), 1);
-    EXPECT_TRUE(outbox_admin::init(path));
-    EXPECT_TRUE(outbox_admin::open(path));
+    EXPECT_TRUE(sqlite_outbox_admin::init(path));
+    EXPECT_TRUE(sqlite_outbox_admin::open(path));
 }
 
 TEST_F(OutboxSchema, IsPartOfTheApplicationsTransaction) {
@@ -82,7 +82,7 @@ TEST_F(OutboxSchema, NamesTheColumnsThatAnotherTableOfThatNameLacks) {
         "INTEGER)"
     );
     for (const auto& why :
-         {open_error(), outbox_admin::init(path).error(), create_outbox(application.get()).error()}) {
+         {open_error(), sqlite_outbox_admin::init(path).error(), create_outbox(application.get()).error()}) {
         EXPECT_EQ(why.code, errc::invalid_config);
         EXPECT_THAT(why.detail, HasSubstr("lacks the column(s) key, headers, partition"));
     }

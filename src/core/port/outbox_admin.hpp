@@ -1,11 +1,9 @@
-/// What people and the command line do with an outbox in SQLite: make it, write to it, look at it, settle its
-/// dead letters.
+/// What people and the command line do with an outbox, whatever database it is in: write to it, look at it,
+/// hold it back, settle its dead letters.
 ///
 /// Synchronous, on a connection of its own; not thread-safe. Relays may run meanwhile. Every function that
 /// writes is one durable transaction: all of it, or nothing.
 #pragma once
-
-#include "database.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/event.hpp>
@@ -25,7 +23,9 @@ struct outbox_stats {
     std::uint64_t backlog{0};
     std::uint64_t dead{0};
     std::uint64_t parked_lanes{0};
-    std::optional<wall_time> oldest;  ///< When the row of the lowest id was written.
+    std::optional<nanoseconds> oldest_age;   ///< Of the row of the lowest id, by the database's clock.
+    bool paused{false};                      ///< All of it.
+    std::vector<std::string> paused_topics;  ///< In order; also while all of it is paused.
 };
 
 /// A row that was given up, and why.
@@ -50,43 +50,34 @@ struct dead_selection {
 
 class outbox_admin {
 public:
-    /// Makes the file and the tables where they are missing; changes nothing where they are there. `name` is
-    /// how messages name the file, such as its URL.
-    [[nodiscard]] static result<outbox_admin> init(const std::string& path, const std::string& name = {});
-
-    /// `not_found` when the file or its tables are missing.
-    [[nodiscard]] static result<outbox_admin> open(const std::string& path, const std::string& name = {});
+    virtual ~outbox_admin() = default;
 
     /// Returns the id of the last event, which is the highest; nothing for no events. What a sink does not
-    /// take is its own verdict, so only SQLite's limit of 1 GB holds.
-    result<std::optional<row_id>> put(std::span<const event> events);
+    /// take is its own verdict, so only the database's limits hold.
+    virtual result<std::optional<row_id>> put(std::span<const event> events) = 0;
 
-    [[nodiscard]] result<outbox_stats> stats();
+    [[nodiscard]] virtual result<outbox_stats> stats() = 0;
 
     /// By id, at most `limit`.
-    [[nodiscard]] result<std::vector<dead_event>> list_dead(
-        const dead_selection& which, std::size_t limit = 1'000
-    );
-    [[nodiscard]] result<std::optional<dead_event>> show_dead(row_id id);
+    [[nodiscard]] virtual result<std::vector<dead_event>> list_dead(
+        const dead_selection& which, std::size_t limit
+    ) = 0;
 
     /// Puts rows back under their old ids and un-parks their lanes, and returns how many. Of a parked lane
     /// all dead letters come back, also those that were not asked for: a part of them would be sent out of
     /// order.
-    result<std::uint64_t> retry_dead(const dead_selection& which);
+    virtual result<std::uint64_t> retry_dead(const dead_selection& which) = 0;
 
     /// Deletes dead letters for good and returns how many. A lane whose last dead letter goes is un-parked.
-    result<std::uint64_t> drop_dead(const dead_selection& which);
+    virtual result<std::uint64_t> drop_dead(const dead_selection& which) = 0;
 
-private:
-    explicit outbox_admin(sqlite::database db) : db_(std::move(db)) {}
+    /// Relays read no more rows of the topic, or, without one, no more rows at all. What they have read
+    /// already still goes out. False when it was so before.
+    virtual result<bool> pause(const std::optional<std::string>& topic) = 0;
 
-    /// Notes ids and parked lanes of the selection in temporary tables of the connection.
-    result<void> select(const dead_selection& which);
-
-    /// Tells relays that rows came back, or that a lane may go on.
-    result<void> note_change();
-
-    sqlite::database db_;
+    /// Undoes exactly such a pause: without a topic, topics that were paused by name stay so. Relays go back
+    /// to the lowest row. False when there was none.
+    virtual result<bool> resume(const std::optional<std::string>& topic) = 0;
 };
 
 }  // namespace millrace

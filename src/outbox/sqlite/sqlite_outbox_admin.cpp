@@ -1,6 +1,7 @@
-#include "outbox_admin.hpp"
+#include "sqlite_outbox_admin.hpp"
 
 #include "outbox_headers.hpp"
+#include "outbox_pauses.hpp"
 #include "outbox_schema.hpp"
 
 #include <millrace/outbox.hpp>
@@ -58,16 +59,16 @@ dead_event dead_at(const statement& row) {
 
 }  // namespace
 
-result<outbox_admin> outbox_admin::init(const std::string& path, const std::string& name) {
+result<sqlite_outbox_admin> sqlite_outbox_admin::init(const std::string& path, const std::string& name) {
     auto db = database::open(path, {.mode = sqlite::open_mode::create, .name = name});
     if (!db) return tl::unexpected(std::move(db.error()));
     if (auto made = outbox_schema::create(db->handle(), db->name()); !made) {
         return tl::unexpected(std::move(made.error()));
     }
-    return outbox_admin(std::move(*db));
+    return sqlite_outbox_admin(std::move(*db));
 }
 
-result<outbox_admin> outbox_admin::open(const std::string& path, const std::string& name) {
+result<sqlite_outbox_admin> sqlite_outbox_admin::open(const std::string& path, const std::string& name) {
     auto db = database::open(
         path, {.mode = sqlite::open_mode::must_exist, .name = name, .when_missing = when_missing}
     );
@@ -75,10 +76,10 @@ result<outbox_admin> outbox_admin::open(const std::string& path, const std::stri
     if (auto usable = outbox_schema::check(db->handle(), db->name()); !usable) {
         return tl::unexpected(std::move(usable.error()));
     }
-    return outbox_admin(std::move(*db));
+    return sqlite_outbox_admin(std::move(*db));
 }
 
-result<std::optional<row_id>> outbox_admin::put(std::span<const event> events) {
+result<std::optional<row_id>> sqlite_outbox_admin::put(std::span<const event> events) {
     auto writing = db_.begin(transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
     auto writer =
@@ -93,10 +94,13 @@ result<std::optional<row_id>> outbox_admin::put(std::span<const event> events) {
     return writing->commit().map([&] { return last; });
 }
 
-result<outbox_stats> outbox_admin::stats() {
+result<outbox_stats> sqlite_outbox_admin::stats() {
+    auto snapshot = db_.begin(transaction_kind::deferred);
+    if (!snapshot) return tl::unexpected(std::move(snapshot.error()));
     auto found = db_.prepare(
         "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM outbox_dead), "
-        "(SELECT count(*) FROM outbox_parked), (SELECT created_at FROM outbox ORDER BY id LIMIT 1)"
+        "(SELECT count(*) FROM outbox_parked), "
+        "(SELECT " MILLRACE_SQL_NOW " - created_at FROM outbox ORDER BY id LIMIT 1)"
     );
     if (!found) return tl::unexpected(std::move(found.error()));
     const auto row = found->step();
@@ -105,11 +109,15 @@ result<outbox_stats> outbox_admin::stats() {
     stats.backlog = static_cast<std::uint64_t>(found->integer(0));
     stats.dead = static_cast<std::uint64_t>(found->integer(1));
     stats.parked_lanes = static_cast<std::uint64_t>(found->integer(2));
-    if (!found->is_null(3)) stats.oldest = wall(found->integer(3));
+    if (!found->is_null(3)) stats.oldest_age = milliseconds{std::max<std::int64_t>(0, found->integer(3))};
+    auto paused = outbox_pauses::read(db_);
+    if (!paused) return tl::unexpected(std::move(paused.error()));
+    stats.paused = paused->everything;
+    stats.paused_topics = std::move(paused->topics);
     return stats;
 }
 
-result<void> outbox_admin::select(const dead_selection& which) {
+result<void> sqlite_outbox_admin::select(const dead_selection& which) {
     auto done = db_.execute(
         "CREATE TEMP TABLE IF NOT EXISTS wanted (id INTEGER PRIMARY KEY);"
         "CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY);"
@@ -137,7 +145,9 @@ result<void> outbox_admin::select(const dead_selection& which) {
     );
 }
 
-result<std::vector<dead_event>> outbox_admin::list_dead(const dead_selection& which, std::size_t limit) {
+result<std::vector<dead_event>> sqlite_outbox_admin::list_dead(
+    const dead_selection& which, std::size_t limit
+) {
     auto snapshot = db_.begin(transaction_kind::deferred);
     if (!snapshot) return tl::unexpected(std::move(snapshot.error()));
     if (auto done = select(which); !done) return tl::unexpected(std::move(done.error()));
@@ -157,17 +167,11 @@ result<std::vector<dead_event>> outbox_admin::list_dead(const dead_selection& wh
     }
 }
 
-result<std::optional<dead_event>> outbox_admin::show_dead(row_id id) {
-    return list_dead({.ids = {id}}, 1).map([](std::vector<dead_event> found) {
-        return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
-    });
-}
-
-result<void> outbox_admin::note_change() {
+result<void> sqlite_outbox_admin::note_change() {
     return db_.run("UPDATE outbox_meta SET replay_generation = replay_generation + 1");
 }
 
-result<std::uint64_t> outbox_admin::retry_dead(const dead_selection& which) {
+result<std::uint64_t> sqlite_outbox_admin::retry_dead(const dead_selection& which) {
     auto writing = db_.begin(transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
     auto done = select(which);
@@ -192,7 +196,7 @@ result<std::uint64_t> outbox_admin::retry_dead(const dead_selection& which) {
     return done.map([&] { return moved; });
 }
 
-result<std::uint64_t> outbox_admin::drop_dead(const dead_selection& which) {
+result<std::uint64_t> sqlite_outbox_admin::drop_dead(const dead_selection& which) {
     auto writing = db_.begin(transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
     auto done = select(which);
@@ -207,6 +211,25 @@ result<std::uint64_t> outbox_admin::drop_dead(const dead_selection& which) {
     if (done && db_.changes() > 0) done = note_change();
     if (done) done = writing->commit();
     return done.map([&] { return dropped; });
+}
+
+result<bool> sqlite_outbox_admin::pause(const std::optional<std::string>& topic) {
+    return db_.begin(transaction_kind::immediate).and_then([&](sqlite::transaction writing) -> result<bool> {
+        auto done = outbox_pauses::add(db_, topic);
+        const bool changed = done && db_.changes() > 0;
+        if (done) done = writing.commit();
+        return done.map([&] { return changed; });
+    });
+}
+
+result<bool> sqlite_outbox_admin::resume(const std::optional<std::string>& topic) {
+    return db_.begin(transaction_kind::immediate).and_then([&](sqlite::transaction writing) -> result<bool> {
+        auto done = outbox_pauses::remove(db_, topic);
+        const bool changed = done && db_.changes() > 0;
+        if (changed) done = note_change();
+        if (done) done = writing.commit();
+        return done.map([&] { return changed; });
+    });
 }
 
 }  // namespace millrace

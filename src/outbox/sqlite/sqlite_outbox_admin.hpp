@@ -1,0 +1,47 @@
+/// `outbox_admin` on a SQLite file.
+#pragma once
+
+#include "database.hpp"
+#include "port/outbox_admin.hpp"
+
+#include <memory>
+#include <string>
+
+namespace millrace {
+
+class sqlite_outbox_admin final : public outbox_admin {
+public:
+    /// Makes the file and the tables where they are missing; changes nothing where they are there. `name` is
+    /// how messages name the file, such as its URL.
+    [[nodiscard]] static result<sqlite_outbox_admin> init(
+        const std::string& path, const std::string& name = {}
+    );
+
+    /// `not_found` when the file or its tables are missing.
+    [[nodiscard]] static result<sqlite_outbox_admin> open(
+        const std::string& path, const std::string& name = {}
+    );
+
+    result<std::optional<row_id>> put(std::span<const event> events) override;
+    [[nodiscard]] result<outbox_stats> stats() override;
+    [[nodiscard]] result<std::vector<dead_event>> list_dead(
+        const dead_selection& which, std::size_t limit = 1'000
+    ) override;
+    result<std::uint64_t> retry_dead(const dead_selection& which) override;
+    result<std::uint64_t> drop_dead(const dead_selection& which) override;
+    result<bool> pause(const std::optional<std::string>& topic) override;
+    result<bool> resume(const std::optional<std::string>& topic) override;
+
+private:
+    explicit sqlite_outbox_admin(sqlite::database db) : db_(std::move(db)) {}
+
+    /// Notes ids and parked lanes of the selection in temporary tables of the connection.
+    result<void> select(const dead_selection& which);
+
+    /// Tells relays that rows came back, or that a lane may go on.
+    result<void> note_change();
+
+    sqlite::database db_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,93 @@
+#include "outbox_pauses.hpp"
+
+#include "contract/temporary_file.hpp"
+#include "outbox_tables.hpp"
+#include "sqlite_outbox_admin.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+struct SqliteOutboxPauses : testing::Test {
+    SqliteOutboxPauses() { EXPECT_TRUE(db.execute("INSERT INTO outbox (topic) VALUES ('a'), ('b'), ('a')")); }
+
+    fetch_reply fetch(const fetch_request& request = {}) {
+        auto reply = outbox_tables::fetch(db, view, request);
+        EXPECT_TRUE(reply) << reply.error().detail;
+        return reply.value();
+    }
+    std::vector<std::int64_t> ids(const fetch_request& request = {}) {
+        std::vector<std::int64_t> found;
+        const auto reply = fetch(request);
+        for (const auto* const part : {&reply.ahead, &reply.filled})
+            for (const auto& row : (*part)->rows())
+                found.push_back(row.id.value());
+        return found;
+    }
+
+    test::temporary_directory files;
+    std::string path = files.file("app.db");
+    sqlite_outbox_admin admin = sqlite_outbox_admin::init(path).value();
+    sqlite::database db = sqlite::database::open(path, {.name = "sqlite:app.db"}).value();
+    outbox_view view;
+};
+
+TEST_F(SqliteOutboxPauses, RowsOfAPausedTopicAreLeftOutAheadAndInGaps) {
+    EXPECT_TRUE(admin.pause("a").value());
+    EXPECT_THAT(ids(), ElementsAre(2));
+    EXPECT_THAT(ids({.after = row_id{3}, .gaps = {{row_id{1}, row_id{3}}}}), ElementsAre(2));
+    EXPECT_FALSE(fetch({.rows_max = 1}).more) << "nothing else can be read";
+}
+
+TEST_F(SqliteOutboxPauses, NothingIsReadWhileAllIsPaused) {
+    EXPECT_TRUE(admin.pause(std::nullopt).value());
+    EXPECT_THAT(ids({.gaps = {{row_id{1}, row_id{3}}}}), IsEmpty());
+}
+
+TEST_F(SqliteOutboxPauses, ResumingSendsTheRelayBackToTheHead) {
+    EXPECT_TRUE(admin.pause("a").value());
+    const auto before = fetch().replay_generation;
+    EXPECT_TRUE(admin.resume("a").value());
+    EXPECT_NE(fetch().replay_generation, before);
+    EXPECT_THAT(ids(), ElementsAre(1, 2, 3));
+}
+
+TEST_F(SqliteOutboxPauses, ResumingAllLeavesTopicsThatWerePausedByName) {
+    EXPECT_TRUE(admin.pause("b").value());
+    EXPECT_TRUE(admin.pause(std::nullopt).value());
+    EXPECT_TRUE(admin.stats()->paused);
+    EXPECT_TRUE(admin.resume(std::nullopt).value());
+    EXPECT_FALSE(admin.stats()->paused);
+    EXPECT_THAT(admin.stats()->paused_topics, ElementsAre("b"));
+    EXPECT_THAT(ids(), ElementsAre(1, 3));
+}
+
+TEST_F(SqliteOutboxPauses, WhatIsSoAlreadyChangesNothing) {
+    EXPECT_TRUE(admin.pause("a").value());
+    EXPECT_FALSE(admin.pause("a").value());
+    EXPECT_FALSE(admin.resume("b").value());
+    EXPECT_EQ(fetch().replay_generation, 0u);
+}
+
+TEST_F(SqliteOutboxPauses, AnOutboxOfAnEarlierProgramIsPausedByNobodyAndCanBePaused) {
+    ASSERT_TRUE(db.execute("DROP TABLE outbox_paused"));
+    EXPECT_THAT(ids(), ElementsAre(1, 2, 3));
+    EXPECT_FALSE(admin.stats()->paused);
+    EXPECT_TRUE(admin.pause("a").value());
+    EXPECT_THAT(ids(), ElementsAre(2));
+    ASSERT_TRUE(db.execute("DROP TABLE outbox_paused"));
+    ASSERT_TRUE(sqlite_outbox_admin::init(path));
+    EXPECT_EQ(db.integer("SELECT count(*) FROM outbox_paused").value(), 0);
+}
+
+}  // namespace
+}  // namespace millrace
