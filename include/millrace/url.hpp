@@ -1,7 +1,15 @@
 /// The addresses of outboxes, streams, sinks and states, as users write them.
 ///
-/// `sqlite:PATH` (outbox, state, dead letters), `local:PATH/STREAM` (stream, dead letters), `local:PATH`
-/// (sink), `memory:` or `memory:NAME` (state within one process). Pure functions; nothing is opened.
+/// | | outbox | sink | stream | state | dead letters |
+/// |---|---|---|---|---|---|
+/// | `sqlite:PATH` | yes | | | yes | an outbox |
+/// | `postgresql://…`, as libpq takes it | `?table=SCHEMA.NAME` | | | `?schema=NAME` | an outbox |
+/// | `local:PATH` | | yes | | | |
+/// | `local:PATH/STREAM` | | | yes | | yes |
+/// | `kafka://HOST:PORT[,…][?PROPERTY=VALUE&…]` | | yes | | | with `/TOPIC` |
+/// | `memory:NAME`, within one process | | | | yes | |
+///
+/// Pure functions; nothing is opened.
 #pragma once
 
 #include <millrace/error.hpp>
@@ -17,16 +25,24 @@ enum class url_role : std::uint8_t { outbox, sink, stream, state, dead_letters }
 
 struct url {
     url_role role{url_role::state};
-    std::string given;   ///< As written by the user; messages name it so.
-    std::string scheme;  ///< Without the colon.
-    std::string path;    ///< What follows the colon; for a stream, the file.
-    std::string stream;  ///< Only of `local:PATH/STREAM`.
+    std::string given;   ///< As written by the user, secrets as `***`; messages name it so.
+    std::string scheme;  ///< Without the colon; `postgresql` also for `postgres`.
+
+    /// What follows the colon; for a stream, the file. Of a server the whole address, secrets and all,
+    /// without the topic of dead letters.
+    std::string path;
+
+    std::string stream;  ///< Only of `local:PATH/STREAM` and `kafka://…/TOPIC`.
 
     bool operator==(const url&) const = default;
 };
 
 /// `invalid_argument` says what is wrong with the address, which schemes exist for the role and, for a
-/// misspelt one, which is nearest.
+/// misspelt one, which is nearest; `invalid_config` what is wrong with a server's settings in it. Neither
+/// shows a secret.
 [[nodiscard]] result<url> parse_url(std::string_view given, url_role role);
+
+/// An address, well formed or not, fit for logs and messages: passwords and other secrets are `***`.
+[[nodiscard]] std::string without_secrets(std::string_view address);
 
 }  // namespace millrace

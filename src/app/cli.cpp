@@ -3,6 +3,9 @@
 #include "config.hpp"
 #include "output.hpp"
 #include "text/nearest.hpp"
+#include "units.hpp"
+
+#include <millrace/url.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -170,7 +173,9 @@ void complain_of_options(const command_spec* command, std::span<const std::strin
     // A word behind an unknown option is probably its value.
     if (unknown) return;
     for (const std::string& word : rest) {
-        found.add(fmt::format("unexpected argument \"{}\"; options begin with --", word));
+        found.add(
+            fmt::format("unexpected argument {}; options begin with --", in_quotes(without_secrets(word)))
+        );
     }
 }
 

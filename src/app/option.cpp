@@ -5,6 +5,8 @@
 #include "text/nearest.hpp"
 #include "units.hpp"
 
+#include <millrace/url.hpp>
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -42,7 +44,7 @@ std::string misfit_of_choice(const option_spec& option, std::string_view value) 
     const auto near = std::find(words.begin(), words.end(), nearest(value.substr(0, value.find('=')), words));
     return fmt::format(
         "{} is not one of {}{}",
-        in_quotes(value),
+        in_quotes(without_secrets(value)),
         fmt::join(choices, ", "),
         near == words.end()
             ? ""

@@ -149,15 +149,4 @@ std::uint64_t settings::bytes(std::string_view name) const {
     return s.values.empty() ? 0 : parse_bytes(s.values.front()).value();
 }
 
-std::string without_password(std::string_view text) {
-    const std::size_t scheme = text.find("://");
-    if (scheme == std::string_view::npos) return std::string{text};
-    const std::size_t begin = scheme + 3;
-    const std::size_t at = text.substr(0, text.find('/', begin)).rfind('@');
-    if (at == std::string_view::npos || at < begin) return std::string{text};
-    const std::size_t colon = text.substr(0, at).find(':', begin);
-    if (colon == std::string_view::npos) return std::string{text};
-    return fmt::format("{}:***{}", text.substr(0, colon), text.substr(at));
-}
-
 }  // namespace millrace::app

@@ -72,7 +72,4 @@ private:
     std::vector<setting> settings_;
 };
 
-/// The password of a URL replaced by `***`.
-[[nodiscard]] std::string without_password(std::string_view text);
-
 }  // namespace millrace::app

@@ -1,5 +1,12 @@
 #include "local_url.hpp"
 #include "text/nearest.hpp"
+#ifdef MILLRACE_WITH_POSTGRES
+#include "server.hpp"
+#endif
+#if defined(MILLRACE_WITH_KAFKA) && __has_include("kafka_conf.hpp")
+#include "kafka_conf.hpp"
+#include "kafka_url.hpp"
+#endif
 
 #include <millrace/url.hpp>
 
@@ -34,7 +41,7 @@ result<url> read_file(url u) {
 }
 
 result<url> read_stream(url u) {
-    auto address = parse_local_stream(u.given);
+    auto address = parse_local_stream(u.given);  // there are no secrets in it
     if (!address) return tl::unexpected(std::move(address.error()));
     if (const auto why = not_a_file(address->file); !why.empty()) {
         return fail(errc::invalid_argument, fmt::format("URL \"{}\" {}", u.given, why));
@@ -48,12 +55,53 @@ result<url> read_memory(url u) {
     return u;
 }
 
+#ifdef MILLRACE_WITH_POSTGRES
+result<url> read_postgres(url u) {
+    u.scheme = "postgresql";
+    const auto server = postgres::parse_server(u.path);
+    if (!server) return tl::unexpected(server.error());
+    const auto refuse = [&](std::string_view parameter, std::string_view whose) {
+        return fail(
+            errc::invalid_argument,
+            fmt::format("\"{}\" has the parameter {}, which is only of {}", u.given, parameter, whose)
+        );
+    };
+    const bool is_state = u.role == url_role::state;
+    if (is_state && server->table) return refuse("table", "an outbox");
+    if (!is_state && server->schema) return refuse("schema", "a state; write table=schema.name");
+    return u;
+}
+#endif
+
+#if defined(MILLRACE_WITH_KAFKA) && __has_include("kafka_conf.hpp")
+result<url> read_kafka(url u) {
+    if (u.role == url_role::dead_letters) {
+        const auto query = std::min(u.path.size(), u.path.find('?'));
+        const auto slash = u.path.rfind('/', query);
+        constexpr std::size_t scheme = std::string_view("kafka://").size();
+        u.stream = slash < scheme ? "" : u.path.substr(slash + 1, query - slash - 1);
+        if (u.stream.empty()) {
+            return fail(
+                errc::invalid_argument,
+                fmt::format("\"{}\" names no topic; write kafka://HOST:PORT/TOPIC", u.given)
+            );
+        }
+        u.path.erase(slash, query - slash);
+    }
+    const auto address = parse_kafka_url(u.path);
+    if (!address) return tl::unexpected(address.error());
+    if (const auto fit = kafka::check_properties(*address); !fit) return tl::unexpected(fit.error());
+    return u;
+}
+#endif
+
 /// A scheme is a line here, and a line where it is opened (`adapters.cpp`).
 struct scheme {
     std::string_view name;
     url_role role;
-    std::string_view form;
+    std::string_view form;  ///< Empty: another name of the scheme before.
     reader read;
+    bool is_server{false};  ///< The reader is given the whole address.
 };
 
 constexpr std::array schemes{
@@ -64,9 +112,43 @@ constexpr std::array schemes{
     scheme{"memory", url_role::state, "memory: (within one process)", read_memory},
     scheme{"sqlite", url_role::dead_letters, "sqlite:PATH (an outbox)", read_file},
     scheme{"local", url_role::dead_letters, "local:PATH/STREAM", read_stream},
+#ifdef MILLRACE_WITH_POSTGRES
+    scheme{
+        "postgresql",
+        url_role::outbox,
+        "postgresql://HOST/DATABASE[?table=SCHEMA.NAME]",
+        read_postgres,
+        true},
+    scheme{"postgres", url_role::outbox, "", read_postgres, true},
+    scheme{"postgresql", url_role::state, "postgresql://HOST/DATABASE[?schema=NAME]", read_postgres, true},
+    scheme{"postgres", url_role::state, "", read_postgres, true},
+    scheme{
+        "postgresql", url_role::dead_letters, "postgresql://HOST/DATABASE (an outbox)", read_postgres, true},
+    scheme{"postgres", url_role::dead_letters, "", read_postgres, true},
+#endif
+#if defined(MILLRACE_WITH_KAFKA) && __has_include("kafka_conf.hpp")
+    scheme{"kafka", url_role::sink, "kafka://HOST:PORT[,HOST:PORT...]", read_kafka, true},
+    scheme{"kafka", url_role::dead_letters, "kafka://HOST:PORT/TOPIC", read_kafka, true},
+#endif
 };
 
-constexpr std::array<std::string_view, 5> elsewhere{"kafka", "kinesis", "postgres", "postgresql", "dynamodb"};
+/// What is known and not there, and why.
+struct absent_scheme {
+    std::string_view name;
+    std::string_view why;
+};
+
+constexpr std::array absent{
+    absent_scheme{"kinesis", "which comes with a later version of millrace"},
+    absent_scheme{"dynamodb", "which comes with a later version of millrace"},
+#ifndef MILLRACE_WITH_POSTGRES
+    absent_scheme{"postgresql", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
+    absent_scheme{"postgres", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
+#endif
+#if !defined(MILLRACE_WITH_KAFKA) || !__has_include("kafka_conf.hpp")
+    absent_scheme{"kafka", "which was left out of this build (MILLRACE_WITH_KAFKA)"},
+#endif
+};
 
 std::string_view name_of_role(url_role role) {
     switch (role) {
@@ -88,15 +170,15 @@ std::string_view name_of_role(url_role role) {
 std::string forms_of(url_role role) {
     std::string forms;
     for (const auto& s : schemes) {
-        if (s.role == role) forms += fmt::format("{}{}", forms.empty() ? "" : " or ", s.form);
+        if (s.role == role && !s.form.empty())
+            forms += fmt::format("{}{}", forms.empty() ? "" : " or ", s.form);
     }
     return forms;
 }
 
 std::string hint_for(std::string_view name, url_role role) {
-    if (std::find(elsewhere.begin(), elsewhere.end(), name) != elsewhere.end()) {
-        return "which comes with another build of millrace";
-    }
+    for (const auto& a : absent)
+        if (a.name == name) return std::string(a.why);
     std::vector<std::string_view> known;
     for (const auto& s : schemes) {
         if (s.role == role) known.push_back(s.name);
@@ -107,10 +189,11 @@ std::string hint_for(std::string_view name, url_role role) {
 }  // namespace
 
 result<url> parse_url(std::string_view given, url_role role) {
+    const auto shown = without_secrets(given);
     const auto bad = [&](std::string_view why) {
         return fail(
             errc::invalid_argument,
-            fmt::format("{} URL \"{}\" {}; expected {}", name_of_role(role), given, why, forms_of(role))
+            fmt::format("{} URL \"{}\" {}; expected {}", name_of_role(role), shown, why, forms_of(role))
         );
     };
     if (given.empty()) return bad("is empty");
@@ -121,8 +204,8 @@ result<url> parse_url(std::string_view given, url_role role) {
     for (const auto& s : schemes) {
         known = known || s.name == name;
         if (s.name != name || s.role != role) continue;
-        auto read =
-            s.read({role, std::string(given), std::string(name), std::string(given.substr(colon + 1)), ""});
+        const auto rest = s.is_server ? given : given.substr(colon + 1);
+        auto read = s.read({role, shown, std::string(name), std::string(rest), ""});
         if (!read && s.read == read_file) return bad(read.error().detail);
         return read;
     }

@@ -7,6 +7,8 @@
 #include "reference.hpp"
 #include "settings.hpp"
 
+#include <millrace/url.hpp>
+
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -71,7 +73,7 @@ std::vector<explained> explain(const std::vector<settings>& sections) {
             rows.push_back(
                 {std::string{section.command().path},
                  config_key(s.option->name),
-                 s.values.empty() ? "-" : without_password(s.shown),
+                 s.values.empty() ? "-" : without_secrets(s.shown),
                  s.values.empty() ? "not set" : s.origin}
             );
         }

@@ -147,8 +147,8 @@ exit_status summarise(const settings& values, const relay_status& s, const work_
         fmt::format(
             "{} rows of {} were parked; see millrace outbox dead list --outbox {}",
             s.buried,
-            values.text("outbox"),
-            values.text("outbox")
+            outbox_of(values).given,
+            outbox_of(values).given
         )});
 }
 

@@ -18,6 +18,14 @@ bool contains(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
 }
 
+// Left out: nothing but the scheme is looked at.
+bool built_with_postgres() {
+    return !contains(refusal("postgresql:", url_role::outbox), "left out");
+}
+bool built_with_kafka() {
+    return !contains(refusal("kafka:", url_role::sink), "left out");
+}
+
 TEST(Url, ReadsEachFormForItsRole) {
     EXPECT_EQ(
         parse_url("sqlite:a b.db", url_role::outbox),
@@ -41,9 +49,74 @@ TEST(Url, AnUnknownSchemeSaysWhichExistAndTheNearest) {
     EXPECT_TRUE(contains(refusal("sqlit:x.db", url_role::state), "did you mean \"sqlite\"?"));
 }
 
-TEST(Url, ASchemeOfAnotherBuildSaysSo) {
-    EXPECT_TRUE(contains(refusal("kafka://broker/", url_role::sink), "another build"));
+TEST(Url, ASchemeOfALaterVersionSaysSo) {
+    EXPECT_TRUE(contains(refusal("kinesis:orders", url_role::sink), "later version"));
     EXPECT_TRUE(contains(refusal("dynamodb:table", url_role::state), "sqlite:PATH"));
+}
+
+TEST(Url, ASchemeThatWasLeftOutOfTheBuildSaysSo) {
+    if (!built_with_postgres()) {
+        EXPECT_TRUE(contains(refusal("postgresql://h/d", url_role::outbox), "MILLRACE_WITH_POSTGRES"));
+    }
+    if (!built_with_kafka()) {
+        EXPECT_TRUE(contains(refusal("kafka://h:9092", url_role::sink), "MILLRACE_WITH_KAFKA"));
+    }
+}
+
+TEST(Url, APostgresAddressIsOneOfAnOutboxAStateOrDeadLetters) {
+    if (!built_with_postgres()) GTEST_SKIP() << "built without PostgreSQL";
+    const auto outbox = parse_url("postgres://u:secret@h:5433/shop?table=app.outbox", url_role::outbox);
+    ASSERT_TRUE(outbox) << outbox.error().detail;
+    EXPECT_EQ(outbox->scheme, "postgresql");
+    EXPECT_EQ(outbox->given, "postgres://u:***@h:5433/shop?table=app.outbox");
+    EXPECT_EQ(outbox->path, "postgres://u:secret@h:5433/shop?table=app.outbox");
+    EXPECT_TRUE(parse_url("postgresql://h/shop?schema=millrace", url_role::state));
+    EXPECT_TRUE(parse_url("postgresql:///shop?host=/run/postgresql", url_role::dead_letters));
+    EXPECT_TRUE(contains(refusal("postgresql://h/shop?schema=s", url_role::outbox), "schema"));
+    EXPECT_TRUE(contains(refusal("postgresql://h/shop?table=t", url_role::state), "table"));
+    EXPECT_TRUE(contains(refusal("postgresql://h/shop", url_role::sink), "of no use here"));
+}
+
+TEST(Url, AFaultOfAPostgresAddressIsNamedWithoutThePassword) {
+    if (!built_with_postgres()) GTEST_SKIP() << "built without PostgreSQL";
+    for (const auto* const wrong :
+         {"postgresql://u:secret@h/shop?sslmod=require",
+          "postgresql://u:secret@h/shop?table=a.b.c",
+          "postgresql://u:secret@[::1/shop",
+          "postgresql://u:secret%zz@h/shop",
+          "postgresql:u:secret@h/shop"}) {
+        const auto why = refusal(wrong, url_role::outbox);
+        EXPECT_FALSE(contains(why, "accepted")) << wrong;
+        EXPECT_FALSE(contains(why, "secret")) << why;
+    }
+    EXPECT_TRUE(contains(refusal("postgresql://h/shop?sslmod=x", url_role::outbox), "sslmod"));
+}
+
+TEST(Url, AKafkaAddressIsOneOfASinkOrOfATopicForDeadLetters) {
+    if (!built_with_kafka()) GTEST_SKIP() << "built without Kafka";
+    const auto sink = parse_url("kafka://b1:9092,b2:9092?sasl.password=secret", url_role::sink);
+    ASSERT_TRUE(sink) << sink.error().detail;
+    EXPECT_EQ(sink->given, "kafka://b1:9092,b2:9092?sasl.password=***");
+    EXPECT_EQ(sink->path, "kafka://b1:9092,b2:9092?sasl.password=secret");
+    const auto letters = parse_url("kafka://b:9092/dead?client.id=x", url_role::dead_letters);
+    ASSERT_TRUE(letters) << letters.error().detail;
+    EXPECT_EQ(letters->path, "kafka://b:9092?client.id=x");
+    EXPECT_EQ(letters->stream, "dead");
+    EXPECT_TRUE(contains(refusal("kafka://b:9092", url_role::dead_letters), "names no topic"));
+    EXPECT_TRUE(contains(refusal("kafka://b:9092", url_role::stream), "of no use here"));
+}
+
+TEST(Url, AFaultOfAKafkaAddressIsNamedWithoutTheSecret) {
+    if (!built_with_kafka()) GTEST_SKIP() << "built without Kafka";
+    for (const auto* const wrong :
+         {"kafka://b:9092?sasl.pasword=secret",
+          "kafka://user:secret@b:9092",
+          "kafka://b:99999?sasl.password=secret",
+          "kafka://b:9092?enable.idempotence=false&sasl.password=secret"}) {
+        const auto parsed = parse_url(wrong, url_role::sink);
+        ASSERT_FALSE(parsed) << wrong;
+        EXPECT_FALSE(contains(parsed.error().detail, "secret")) << parsed.error().detail;
+    }
 }
 
 TEST(Url, ASchemeOfAnotherRoleIsRefusedWithTheRightOnes) {

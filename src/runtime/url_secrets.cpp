@@ -1,0 +1,87 @@
+#include <millrace/url.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace millrace {
+
+namespace {
+
+constexpr std::string_view hidden = "***";
+
+/// Whether the value of a parameter of this name must not be shown. A name that is written in code is one of
+/// which nobody can tell.
+bool is_secret(std::string_view name) {
+    constexpr std::array<std::string_view, 9> marks{
+        "%", "password", "passwd", "secret", "token", "jaas", "assertion", "key.pem", "oauthbearer.config"};
+    std::string lower(name);
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
+        return lower.find(mark) != std::string::npos;
+    });
+}
+
+/// Whether this can only be `HOST:PORT,HOST:PORT/...`, and so hold no user and password.
+bool is_list_of_hosts(std::string_view servers) {
+    servers = servers.substr(0, servers.find('/'));
+    while (!servers.empty()) {
+        const auto host = servers.substr(0, servers.find(','));
+        servers.remove_prefix(std::min(servers.size(), host.size() + 1));
+        const auto port = host.substr(std::min(host.size(), host.find_last_of(":]")));
+        if (port.find_first_not_of(":]0123456789") != std::string_view::npos && port != host) return false;
+    }
+    return true;
+}
+
+/// `USER:PASSWORD@` loses its password, also where the password holds what should have been encoded.
+std::string shown_servers(std::string_view servers, std::string_view query, std::string_view& rest) {
+    rest = query;
+    auto at = servers.rfind('@');
+    std::string_view whole = servers;
+    if (at == std::string_view::npos && !is_list_of_hosts(servers)) {
+        // A password with a question mark.
+        const auto in_query = query.rfind('@');
+        if (in_query != std::string_view::npos) {
+            whole = {servers.data(), servers.size() + query.size()};
+            at = servers.size() + in_query;
+            rest = {};
+        }
+    }
+    const auto colon = whole.find(':');
+    if (at == std::string_view::npos || colon == std::string_view::npos || colon > at)
+        return std::string(whole);
+    std::string shown(whole.substr(0, colon + 1));
+    shown += hidden;
+    shown += whole.substr(at);
+    return shown;
+}
+
+}  // namespace
+
+std::string without_secrets(std::string_view address) {
+    const auto begin = address.find("://");
+    if (begin == std::string_view::npos) return std::string(address);
+    const auto body = address.substr(begin + 3);
+    const auto query_at = std::min(body.size(), body.find('?'));
+    std::string_view query;
+    std::string shown(address.substr(0, begin + 3));
+    shown += shown_servers(body.substr(0, query_at), body.substr(query_at), query);
+    while (!query.empty()) {
+        shown += query.front();  // ? or &
+        query.remove_prefix(1);
+        const auto part = query.substr(0, query.find('&'));
+        query.remove_prefix(part.size());
+        const auto equals = part.find('=');
+        if (equals == std::string_view::npos) {
+            shown += part.empty() ? "" : hidden;  // no parameter, so perhaps a part of something else
+            continue;
+        }
+        shown += part.substr(0, equals + 1);
+        shown += is_secret(part.substr(0, equals)) ? hidden : part.substr(equals + 1);
+    }
+    return shown;
+}
+
+}  // namespace millrace

@@ -1,0 +1,53 @@
+#include <millrace/url.hpp>
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace millrace {
+namespace {
+
+TEST(UrlSecrets, APasswordIsHiddenAndTheRestIsShown) {
+    EXPECT_EQ(without_secrets("postgresql://u:secret@h/db"), "postgresql://u:***@h/db");
+    EXPECT_EQ(without_secrets("postgresql://u@h/db"), "postgresql://u@h/db");
+    EXPECT_EQ(without_secrets("postgresql://h1:5432,h2:5433/db"), "postgresql://h1:5432,h2:5433/db");
+    EXPECT_EQ(without_secrets("postgresql://[::1]:5432/db"), "postgresql://[::1]:5432/db");
+    EXPECT_EQ(without_secrets("sqlite:a:b@c"), "sqlite:a:b@c");
+    EXPECT_EQ(without_secrets(""), "");
+    EXPECT_EQ(without_secrets("dead-letter=postgresql://u:secret@h"), "dead-letter=postgresql://u:***@h");
+}
+
+TEST(UrlSecrets, APasswordThatShouldHaveBeenEncodedIsHiddenToo) {
+    EXPECT_EQ(without_secrets("postgresql://u:se@cr@h/db"), "postgresql://u:***@h/db");
+    EXPECT_EQ(without_secrets("postgresql://u:se/cr@h/db"), "postgresql://u:***@h/db");
+    EXPECT_EQ(without_secrets("postgresql://u:se?cr@h/db"), "postgresql://u:***@h/db");
+    EXPECT_EQ(without_secrets("postgresql://u:12?34@h/db"), "postgresql://u:12?***");
+}
+
+TEST(UrlSecrets, ValuesOfSecretParametersAreHidden) {
+    EXPECT_EQ(
+        without_secrets("kafka://b:9092?sasl.username=a@b&sasl.password=x@y&linger.ms=5"),
+        "kafka://b:9092?sasl.username=a@b&sasl.password=***&linger.ms=5"
+    );
+    EXPECT_EQ(
+        without_secrets("kafka://b?ssl.key.pem=x&SSL.Key.Password=y&sasl.oauthbearer.client.secret=z"),
+        "kafka://b?ssl.key.pem=***&SSL.Key.Password=***&sasl.oauthbearer.client.secret=***"
+    );
+    EXPECT_EQ(without_secrets("postgresql://h/d?password=a?b"), "postgresql://h/d?password=***");
+    EXPECT_EQ(without_secrets("kafka://b?sasl.p%61ssword=x"), "kafka://b?sasl.p%61ssword=***");
+    EXPECT_EQ(without_secrets("kafka://b?x&linger.ms=5&"), "kafka://b?***&linger.ms=5&");
+}
+
+RC_GTEST_PROP(UrlSecrets, NoPasswordWithoutAQuestionMarkShows, ()) {
+    auto password = "~" + *rc::gen::container<std::string>(rc::gen::inRange('!', '~')) + "~";
+    std::replace(password.begin(), password.end(), '?', '!');
+    const auto in_user = without_secrets("postgresql://u:" + password + "@h/db?sslmode=require");
+    RC_ASSERT(in_user == "postgresql://u:***@h/db?sslmode=require");
+    std::replace(password.begin(), password.end(), '&', '!');
+    const auto in_query = without_secrets("postgresql://h/db?password=" + password + "&sslmode=require");
+    RC_ASSERT(in_query == "postgresql://h/db?password=***&sslmode=require");
+}
+
+}  // namespace
+}  // namespace millrace
