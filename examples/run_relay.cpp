@@ -12,7 +12,10 @@ int main(int argc, char** argv) {
     settings.sink = argv[2];
     settings.once = true;  // a service leaves this out, and stops by a stop token
     settings.stop_on_signals = true;
-    settings.on_leadership = [](bool leading) { std::puts(leading ? "leading" : "not leading"); };
+    settings.on_leadership = [](const millrace::leadership_change& news) {
+        const bool leads = news.what == millrace::leadership_change::kind::acquired;
+        std::puts(leads ? "leading" : "not leading");
+    };
 
     millrace::relay relay(std::move(settings));
     const auto outcome = relay.run();

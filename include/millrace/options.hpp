@@ -1,4 +1,4 @@
-/// The settings of reading and handling shards, of a group, and of a relay.
+/// The settings of reading and handling shards, of a group, of a relay, and of who leads.
 ///
 /// Plain values with defaults that suit most uses. Durations are positive; `validate` names the field that is
 /// wrong, its value and the limit.
@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace millrace {
 
@@ -93,6 +94,29 @@ struct relay_options {
     nanoseconds sweep_every{60s};  ///< A slow re-read from the head, for ids that no proof can cover.
     double sweep_share{0.1};       ///< Largest share of time that a sweep may take.
     nanoseconds drain_limit{5s};
+
+    [[nodiscard]] result<void> validate() const;
+};
+
+/// By what relays agree on who leads: a lease in a database, or the group protocol of goharvest on Kafka.
+enum class leadership_way : std::uint8_t { lease, kafka_group };
+
+/// How the relays of an outbox agree on who leads.
+struct leadership_options {
+    leadership_way by{leadership_way::lease};
+
+    /// A leader whose requests go unanswered for so long gives way to another relay that waits; 1 s to 1 h.
+    nanoseconds yield_after{30s};
+
+    // Of `kafka_group` alone; groups and topics are 1 to 249 of a-z A-Z 0-9 . _ -
+    std::string kafka;  ///< `kafka://…` of the cluster that elects; empty: the sink's.
+    std::string group;  ///< As goharvest's leaderGroupID. Needed; it must be of this outbox's relays alone.
+    std::string topic;  ///< As goharvest's leaderTopic; empty: `<group>.neli`. Made if it is missing.
+    std::string name;   ///< In heartbeats, without %; empty: the worker's.
+
+    /// A leader without a confirmed heartbeat for so long stops; a dead one is replaced after three times
+    /// this, which the broker must allow as a session time-out (6 s to 30 min by default). 1 s to 5 min.
+    nanoseconds heartbeat_timeout{5s};
 
     [[nodiscard]] result<void> validate() const;
 };

@@ -1,7 +1,8 @@
 /// Moves the events of an outbox to a sink, at least once and in order per key, while this process leads.
 ///
 /// Any number of relays may run on one outbox: one leads, the others wait and take over in at most a lease
-/// time. `run` blocks and needs no other thread of the caller; a relay runs once.
+/// time. One relay may serve several outboxes, each on its own: trouble with one does not stop the others.
+/// `run` blocks and needs no other thread of the caller; a relay runs once.
 #pragma once
 
 #include <millrace/error.hpp>
@@ -17,13 +18,15 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace millrace {
 
-/// Totals since the start, and gauges.
+/// Totals since the start, and gauges; of one outbox, or summed up.
 struct relay_status {
-    bool leading{false};
-    millrace::epoch epoch;  ///< Of the present or latest lease.
+    std::string address;    ///< Of the outbox, without secrets; of a sum, empty unless there is only one.
+    bool leading{false};    ///< Of a sum: at least one.
+    millrace::epoch epoch;  ///< Of the present or latest lease; of a sum, the highest.
     std::uint64_t published{0};
     std::uint64_t acknowledged{0};
     std::uint64_t deleted{0};  ///< Delivered and gone from the outbox.
@@ -38,15 +41,49 @@ struct relay_status {
     std::uint64_t duplicates_at_risk{0};  ///< What a crash now would publish again, at most.
     std::uint64_t bytes_in_memory{0};
 
+    /// Whether outbox and sink answered when last asked; of a sum, all.
+    bool ready{false};
+
     /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
     std::optional<error> last_error;
 };
 
+/// A relay began or ceased to lead an outbox.
+struct leadership_change {
+    enum class kind : std::uint8_t {
+        acquired,
+        given_back,  ///< Of its own will, after a drain.
+        lost,        ///< Another leads, or may by now.
+    };
+
+    std::string outbox;
+    kind what{kind::acquired};
+    millrace::epoch epoch;
+    std::string why;  ///< Of a loss.
+};
+
+/// What was delivered since the last such report and since the start.
+struct relay_throughput {
+    std::string outbox;
+    std::uint64_t acknowledged{0};  ///< In `span`.
+    nanoseconds span{0};
+    std::uint64_t total{0};
+    nanoseconds since_start{0};
+};
+
 struct relay_settings {
-    std::string outbox;  ///< `sqlite:PATH`
-    std::string sink;    ///< `local:PATH`; the topic of an event names the stream.
+    std::string outbox;                 ///< `sqlite:PATH`
+    std::vector<std::string> outboxes;  ///< More of them, in the same process and to the same sink.
+    std::string sink;                   ///< `local:PATH`; the topic of an event names the stream.
 
     relay_options tuning;
+    leadership_options leadership;
+
+    /// Where a fleet of relays keeps its members and who serves which outbox: a state, as `sqlite:PATH`.
+    /// Empty: each outbox is led by itself.
+    std::string fleet_state;
+    std::string fleet{"relays"};  ///< The name of the fleet in that state.
+
     nanoseconds lease{std::chrono::seconds{5}};  ///< A waiting relay takes over from a dead one in this time.
     millrace::worker_id worker;                  ///< Empty: made from host, process and a random number.
 
@@ -57,8 +94,12 @@ struct relay_settings {
     log_sink* log{nullptr};  ///< Null: nothing is logged. Must outlive the relay.
 
     /// Called on the relay's loop, so they must return at once.
-    std::function<void(bool leading)> on_leadership;
-    std::function<void(const relay_status&)> on_progress;  ///< About four times a second.
+    std::function<void(const leadership_change&)> on_leadership;
+    std::function<void(const relay_status&)> on_progress;  ///< The sum, about four times a second.
+
+    /// For each outbox, when something was acknowledged and the last report is `throughput_every` old.
+    std::function<void(const relay_throughput&)> on_throughput;
+    nanoseconds throughput_every{std::chrono::seconds{5}};
 };
 
 class relay {
@@ -69,12 +110,17 @@ public:
     relay& operator=(const relay&) = delete;
 
     /// Works until `stop` is requested (then drains within `tuning.drain_limit` and gives the lease back),
-    /// until nothing is left with `once`, or until it cannot go on. Errors: settings (`invalid_config`,
-    /// `invalid_argument`), what is missing or unusable, and the refusal that the `stop` policy met.
+    /// until nothing is left with `once`, or until it cannot go on. What a server, a topic or a permission
+    /// lacks is waited for. Errors: settings (`invalid_config`, `invalid_argument`), a file that is missing
+    /// or unusable at the start, and the refusal that the `stop` policy met (of several outboxes, once the
+    /// last has stopped).
     [[nodiscard]] result<relay_status> run(const std::stop_token& stop = {});
 
-    /// At most a quarter of a second old. Thread-safe.
+    /// The sum over all outboxes. At most a quarter of a second old. Thread-safe.
     [[nodiscard]] relay_status status() const;
+
+    /// Of each outbox, in the order of the settings; empty before `run`. As `status`.
+    [[nodiscard]] std::vector<relay_status> outboxes() const;
 
 private:
     struct impl;

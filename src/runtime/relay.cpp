@@ -188,7 +188,9 @@ void relay_run::set_leading(bool leading) {
     if (leading_ == leading) return;
     leading_ = leading;
     publish_status();
-    if (settings_.on_leadership) settings_.on_leadership(leading);
+    using kind = leadership_change::kind;
+    if (settings_.on_leadership)
+        settings_.on_leadership({settings_.outbox, leading ? kind::acquired : kind::given_back, epoch_, ""});
 }
 
 void relay_run::look_for_the_end() {
@@ -267,6 +269,10 @@ result<relay_status> relay::run(const std::stop_token& stop) {
 
 relay_status relay::status() const {
     return impl_->status.get();
+}
+
+std::vector<relay_status> relay::outboxes() const {
+    return {impl_->status.get()};
 }
 
 }  // namespace millrace

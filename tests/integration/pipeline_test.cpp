@@ -131,8 +131,8 @@ TEST_F(Pipeline, OfTwoRelaysOnOneOutboxOneWaitsAndTakesOver) {
     std::atomic<int> most{0};
     const auto settings = [&] {
         auto made = files.relay();
-        made.on_leadership = [&](bool leads) {
-            const int now = leads ? ++leading : --leading;
+        made.on_leadership = [&](const leadership_change& news) {
+            const int now = news.what == leadership_change::kind::acquired ? ++leading : --leading;
             if (now > most) most = now;
         };
         return made;

@@ -1,0 +1,46 @@
+/// Since when somebody who is asked for something has not answered.
+///
+/// A silence begins with a request that finds none outstanding, with the latest answer while others are
+/// outstanding, or with a failure that is no word of his; any answer ends it. A refusal is an answer. Pure.
+#pragma once
+
+#include <millrace/time.hpp>
+
+#include <cstddef>
+#include <optional>
+
+namespace millrace {
+
+class silence {
+public:
+    void asked(mono_time now) {
+        if (!since_) since_ = now;
+        ++outstanding_;
+    }
+    void answered(mono_time now) {
+        settle();
+        answered_ = now;
+        since_ = outstanding_ > 0 ? std::optional{now} : std::nullopt;
+    }
+    void failed(mono_time now) {
+        settle();
+        if (!since_) since_ = now;
+    }
+
+    /// What was asked so far counts no more, nor does what was answered.
+    void reset() { *this = silence{}; }
+
+    [[nodiscard]] const std::optional<mono_time>& since() const noexcept { return since_; }
+    [[nodiscard]] const std::optional<mono_time>& last_answer() const noexcept { return answered_; }
+
+private:
+    void settle() {
+        if (outstanding_ > 0) --outstanding_;
+    }
+
+    std::size_t outstanding_{0};
+    std::optional<mono_time> since_;
+    std::optional<mono_time> answered_;
+};
+
+}  // namespace millrace
