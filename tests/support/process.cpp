@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,11 +62,19 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added)
     return all;
 }
 
+/// Forgotten when the user changes, so said again after that.
+void die_with(pid_t parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(126);
+}
+
 /// The program may lie where nobody cannot look it up, so it is opened first.
-[[noreturn]] void run_as_nobody(char* const* argv, char* const* envp) {
+[[noreturn]] void run_as_nobody(char* const* argv, char* const* envp, pid_t parent) {
     const int program = ::open(argv[0], O_RDONLY | O_CLOEXEC);
-    if (::setgroups(0, nullptr) == 0 && ::setgid(nobody) == 0 && ::setuid(nobody) == 0)
+    if (::setgroups(0, nullptr) == 0 && ::setgid(nobody) == 0 && ::setuid(nobody) == 0) {
+        die_with(parent);
         ::fexecve(program, argv, envp);
+    }
     ::_exit(126);
 }
 
@@ -80,13 +89,15 @@ process::process(const std::vector<std::string>& command, const spawn_options& o
     const int out = open_for(options.output, O_WRONLY | O_CREAT | O_APPEND);
     const int err = open_for(options.errors, O_WRONLY | O_CREAT | O_APPEND);
 
+    const auto parent = ::getpid();
     pid_ = ::fork();
     if (pid_ < 0) fail("cannot fork");
     if (pid_ == 0) {
+        die_with(parent);
         ::dup2(in, STDIN_FILENO);
         ::dup2(out, STDOUT_FILENO);
         ::dup2(err, STDERR_FILENO);
-        if (options.unprivileged && ::geteuid() == 0) run_as_nobody(argv.data(), envp.data());
+        if (options.unprivileged && ::geteuid() == 0) run_as_nobody(argv.data(), envp.data(), parent);
         ::execve(argv[0], argv.data(), envp.data());
         ::_exit(127);
     }

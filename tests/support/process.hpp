@@ -1,8 +1,9 @@
 /// Child processes for tests and the demonstration: started, fed, watched, signalled, waited for with a
-/// limit.
+/// limit, and gone with the thread that started them.
 ///
-/// One thread owns a process. Output goes to files, so no pipe can fill up and several processes can append
-/// to one file in the true order of their writes.
+/// One thread owns a process, and must outlive it: the kernel kills it when that thread ends, however it
+/// ends. Output goes to files, so no pipe can fill up and several processes can append to one file in the
+/// true order of their writes.
 #pragma once
 
 #include <chrono>

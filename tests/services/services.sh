@@ -1,0 +1,305 @@
+#!/usr/bin/env bash
+# Real servers for tests, on free ports and in folders of their own. `services.sh help` lists the commands.
+#
+# `run` becomes the server itself (same process id, foreground) and dies with whoever started it, also when that one
+# is killed. A server's folder must be open to other users: PostgreSQL and PgBouncer refuse to run as root, so root
+# runs them as postgres.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+readonly here
+readonly postgres_bin=/usr/lib/postgresql/15/bin
+readonly cache=${MILLRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/millrace}
+readonly kafka=$cache/kafka-4.4.0
+readonly short_lived_java=(java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+
+die() { printf 'services: %s\n' "$*" >&2; exit 1; }
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+# as_postgres COMMAND ...: runs it as postgres when root, otherwise as the caller.
+as_postgres() {
+    if is_root; then (cd / && runuser -u postgres -- "$@"); else "$@"; fi
+}
+
+# become SIGNAL COMMAND ...: replaces this process; the command gets SIGNAL when the parent of this process ends.
+become() {
+    local signal=$1
+    shift
+    exec setpriv --pdeathsig "$signal" "$@"
+}
+
+become_postgres() {
+    local signal=$1
+    shift
+    cd /
+    is_root || become "$signal" "$@"
+    exec setpriv --reuid postgres --regid postgres --init-groups --pdeathsig "$signal" "$@"
+}
+
+# Ports below the range that the kernel gives to clients: while a server is down, a client that dials it again and
+# again cannot be given its port, nor connect to itself.
+free_port() {
+    local port hex
+    while :; do
+        port=$((10000 + (RANDOM << 15 | RANDOM) % 22000))
+        printf -v hex ':%04X ' "$port"
+        grep -qs "$hex" /proc/net/tcp /proc/net/tcp6 || break
+    done
+    echo "$port"
+}
+
+# Files are made complete in a folder beside and moved, so that whoever sees the folder sees all of it.
+install_kafka() {
+    [ ! -d "$kafka" ] || return 0
+    mkdir -p "$cache"
+    exec {lock}>"$cache/lock"
+    flock "$lock"
+    if [ ! -d "$kafka" ]; then
+        local new="$kafka.new"
+        rm -rf "$new"
+        mkdir "$new"
+        mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+            -DoutputDirectory="$new/libs" || die "Maven cannot fetch Kafka; see above"
+        make_certificates "$new/tls"
+        format_kafka "$new"
+        mv "$new" "$kafka"
+    fi
+    flock -u "$lock"
+}
+
+make_certificates() {
+    local name
+    mkdir "$1"
+    for name in ca other-ca; do
+        openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj "/CN=millrace $name" \
+            -keyout "$1/$name.key" -out "$1/$name.crt" 2>/dev/null
+    done
+    for name in server client; do
+        openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" -keyout "$1/$name.key" -out "$1/$name.csr" 2>/dev/null
+        openssl x509 -req -in "$1/$name.csr" -CA "$1/ca.crt" -CAkey "$1/ca.key" -CAcreateserial -days 3650 \
+            -extfile <(echo "subjectAltName=DNS:localhost,IP:127.0.0.1") -out "$1/$name.crt" 2>/dev/null
+    done
+    cat "$1/server.key" "$1/server.crt" >"$1/keystore.pem"
+}
+
+# Formats a data folder once; every instance begins as a copy of it, which saves a Java start.
+format_kafka() {
+    local id
+    id=A$(head -c 16 /dev/urandom | basenc --base64url | tr -d = | tail -c +2)  # must not begin with "-"
+    kafka_properties "$1/formatted" "$1/tls" 1 2 3 4 >"$1/format.properties"
+    "${short_lived_java[@]}" -cp "$1/libs/*" kafka.tools.StorageTool format -t "$id" -c "$1/format.properties" \
+        --add-scram 'SCRAM-SHA-256=[name=bob,password=bob-secret]' \
+        --add-scram 'SCRAM-SHA-512=[name=bob,password=bob-secret]' >"$1/format.log" 2>&1 ||
+        die "cannot format Kafka's data folder: $(tail -n 3 "$1/format.log")"
+}
+
+# kafka_properties DATA TLS PLAINTEXT CONTROLLER SSL SASL (ports)
+kafka_properties() {
+    local data=$1 tls=$2 plaintext=$3 controller=$4 ssl=$5 sasl=$6
+    local listeners=PLAINTEXT://127.0.0.1:$plaintext,SSL://127.0.0.1:$ssl,SASL_PLAINTEXT://127.0.0.1:$sasl
+    local login=org.apache.kafka.common.security
+    cat <<PROPERTIES
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:$controller
+listeners=$listeners,CONTROLLER://127.0.0.1:$controller
+advertised.listeners=$listeners
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
+log.dirs=$data
+num.partitions=8
+auto.create.topics.enable=false
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+group.initial.rebalance.delay.ms=0
+num.network.threads=2
+num.io.threads=4
+log.cleaner.dedupe.buffer.size=16777216
+log.segment.bytes=134217728
+ssl.keystore.type=PEM
+ssl.keystore.location=$tls/keystore.pem
+ssl.truststore.type=PEM
+ssl.truststore.location=$tls/ca.crt
+ssl.client.auth=requested
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+listener.name.sasl_plaintext.plain.sasl.jaas.config=$login.plain.PlainLoginModule required user_alice="alice-secret" user_admin="admin-secret";
+listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config=$login.scram.ScramLoginModule required;
+listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config=$login.scram.ScramLoginModule required;
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:admin
+PROPERTIES
+}
+
+# kafka_init FOLDER [--proxied PORT] [name=value ...]: with --proxied one more listener, which tells its clients to
+# connect to PORT, where a proxy of the test listens.
+kafka_init() {
+    local folder=$1 proxied='' listener controller
+    shift
+    if [ "${1:-}" = --proxied ]; then proxied=$2; shift 2; fi
+    install_kafka
+    mkdir -p "$folder"
+    cp -r "$kafka/formatted" "$folder/data"
+    local plaintext ssl sasl
+    plaintext=$(free_port) controller=$(free_port) ssl=$(free_port) sasl=$(free_port)
+    kafka_properties "$folder/data" "$kafka/tls" "$plaintext" "$controller" "$ssl" "$sasl" >"$folder/server.properties"
+    {
+        echo "plaintext=$plaintext"
+        echo "ssl=$ssl"
+        echo "sasl=$sasl"
+        echo "tls=$kafka/tls"
+    } >"$folder/address"
+    if [ -n "$proxied" ]; then
+        listener=$(free_port)
+        sed -i -e "s|^listeners=.*|&,PROXIED://127.0.0.1:$listener|" \
+            -e "s|^advertised.listeners=.*|&,PROXIED://127.0.0.1:$proxied|" "$folder/server.properties"
+        echo "proxied=$listener" >>"$folder/address"
+    fi
+    [ $# -eq 0 ] || printf '%s\n' "$@" >>"$folder/server.properties"
+    cat "$folder/address"
+}
+
+kafka_run() {
+    become KILL java -Xms256m -Xmx384m -XX:+UseSerialGC -cp "$kafka/libs/*" \
+        -Dlog4j2.configurationFile="$here/log4j2.yaml" kafka.Kafka "$1/server.properties"
+}
+
+# kafka_tool TopicCommand|ConfigCommand|AclCommand|... ARGUMENT ...
+kafka_tool() {
+    local tool=$1
+    shift
+    install_kafka
+    exec "${short_lived_java[@]}" -cp "$kafka/libs/*" "org.apache.kafka.tools.$tool" "$@"
+}
+
+# postgres_init FOLDER [--standby-of PORT] [name=value ...]
+postgres_init() {
+    local folder=$1 primary='' port
+    shift
+    if [ "${1:-}" = --standby-of ]; then primary=$2; shift 2; fi
+    [ -x $postgres_bin/postgres ] || die "postgresql-15 is not installed"
+    mkdir -p "$folder/data" "$folder/socket"
+    ! is_root || chown postgres: "$folder" "$folder/data" "$folder/socket"
+    chmod 700 "$folder/data"
+    port=$(free_port)
+    if [ -n "$primary" ]; then
+        as_postgres $postgres_bin/pg_basebackup -D "$folder/data" -d "host=127.0.0.1 port=$primary user=postgres" \
+            -R -c fast --no-sync >"$folder/init.log" 2>&1 || die "pg_basebackup: $(tail -n 3 "$folder/init.log")"
+    else
+        as_postgres env LC_ALL=C.UTF-8 $postgres_bin/initdb -D "$folder/data" -U postgres -A trust -E UTF8 \
+            --locale=C.UTF-8 --no-sync >"$folder/init.log" 2>&1 || die "initdb: $(tail -n 3 "$folder/init.log")"
+        # Kills of a server process lose nothing without fsync; only a crash of the machine would.
+        cat >>"$folder/data/postgresql.conf" <<CONFIGURATION
+listen_addresses='127.0.0.1'
+max_connections=200
+max_prepared_transactions=20
+wal_level=logical
+fsync=off
+shared_buffers=64MB
+CONFIGURATION
+    fi
+    {
+        echo "port=$port"
+        echo "unix_socket_directories='$folder/socket'"
+        [ $# -eq 0 ] || printf '%s\n' "$@"
+    } >>"$folder/data/postgresql.conf"
+    echo "port=$port" | tee "$folder/address"
+}
+
+# The death signal is the immediate shutdown: the server takes its children with it.
+postgres_run() { become_postgres QUIT $postgres_bin/postgres -D "$1/data"; }
+
+# pgbouncer_init FOLDER PORT [name=value ...]: pools transactions of the PostgreSQL at PORT, whose user postgres it is.
+pgbouncer_init() {
+    local folder=$1 server=$2 port
+    shift 2
+    command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || die "pgbouncer is not installed"
+    port=$(free_port)
+    mkdir -p "$folder"
+    cat >"$folder/pgbouncer.ini" <<CONFIGURATION
+[databases]
+* = host=127.0.0.1 port=$server user=postgres
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $port
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_client_conn = 200
+default_pool_size = 20
+ignore_startup_parameters = extra_float_digits
+CONFIGURATION
+    [ $# -eq 0 ] || printf '%s\n' "$@" >>"$folder/pgbouncer.ini"
+    echo "port=$port" | tee "$folder/address"
+}
+
+pgbouncer_run() { become_postgres KILL /usr/sbin/pgbouncer "$1/pgbouncer.ini"; }
+
+# shared FOLDER: a PostgreSQL and a Kafka; FOLDER/env names them once both answer; until SIGTERM or SIGINT.
+shared() {
+    local folder=$1 data pids=() limit=$((SECONDS + 90))
+    mkdir -p "$folder"
+    rm -f "$folder/env"
+    echo $$ >"$folder/pid"
+    data=$(mktemp -d "${TMPDIR:-/tmp}/millrace-services-XXXXXX")
+    chmod 755 "$data"
+    # shellcheck disable=SC2064  # these names are local
+    trap "rm -f '$folder/env'; kill -KILL \${kafka_pid:-} 2>/dev/null; kill -QUIT \${postgres_pid:-} 2>/dev/null; wait; rm -rf '$data' '$folder/pid'" EXIT
+    trap 'exit 0' TERM INT HUP
+    postgres_init "$data/postgres" >/dev/null
+    kafka_init "$data/kafka" >/dev/null
+    postgres_run "$data/postgres" >"$folder/postgres.log" 2>&1 &
+    postgres_pid=$!
+    kafka_run "$data/kafka" >"$folder/kafka.log" 2>&1 &
+    kafka_pid=$!
+    pids=("$postgres_pid" "$kafka_pid")
+    local postgres_port
+    postgres_port=$(sed -n 's/^port=//p' "$data/postgres/address")
+    until grep -q 'Kafka Server started' "$folder/kafka.log" &&
+        $postgres_bin/pg_isready -q -h 127.0.0.1 -p "$postgres_port" -U postgres; do
+        kill -0 "${pids[@]}" 2>/dev/null || die "a server has ended; see $folder/postgres.log and $folder/kafka.log"
+        [ $SECONDS -lt $limit ] || die "no server within 90 s; see $folder/postgres.log and $folder/kafka.log"
+        sleep 0.1
+    done
+    {
+        echo "MILLRACE_TEST_POSTGRES=postgresql://postgres@127.0.0.1:$postgres_port/postgres"
+        sed -n -e 's/^plaintext=/MILLRACE_TEST_KAFKA=127.0.0.1:/p' -e 's/^ssl=/MILLRACE_TEST_KAFKA_SSL=127.0.0.1:/p' \
+            -e 's/^sasl=/MILLRACE_TEST_KAFKA_SASL=127.0.0.1:/p' -e 's/^tls=/MILLRACE_TEST_TLS=/p' "$data/kafka/address"
+    } >"$folder/env.new"
+    mv "$folder/env.new" "$folder/env"
+    wait -n "${pids[@]}" || true
+    die "a server has ended; see $folder/postgres.log and $folder/kafka.log"
+}
+
+help() {
+    cat <<'TEXT'
+usage: services.sh COMMAND ...
+
+  install                                              fetch Kafka (Maven) into the cache, once
+  shared FOLDER                                        run what tests share; addresses in FOLDER/env
+  postgres init FOLDER [--standby-of PORT] [name=value ...]
+  kafka init FOLDER [--proxied PORT] [name=value ...]
+  pgbouncer init FOLDER POSTGRES_PORT [name=value ...]
+                                                       prepare an instance and print its ports
+  postgres|kafka|pgbouncer run FOLDER                  become the server
+  kafka tool TopicCommand|ConfigCommand|AclCommand|... ARGUMENT ...
+TEXT
+}
+
+command=${1:-help}
+case "$command${2:+ $2}" in
+    install) install_kafka ;;
+    shared\ *) shared "$2" ;;
+    postgres\ init | postgres\ run | kafka\ init | kafka\ run | kafka\ tool | pgbouncer\ init | pgbouncer\ run)
+        verb=$2
+        shift 2
+        "${command}_$verb" "$@"
+        ;;
+    help) help ;;
+    *) help >&2; die "unknown command: $*" ;;
+esac

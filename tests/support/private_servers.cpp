@@ -1,0 +1,213 @@
+#include "support/private_servers.hpp"
+
+#include "support/sql_connection.hpp"
+
+#include <fstream>
+#include <stdexcept>
+#include <string_view>
+
+#include <libpq-fe.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+namespace millrace::support {
+
+namespace {
+
+constexpr std::chrono::seconds patience{60};
+const std::string script = MILLRACE_SOURCE_DIR "/tests/services/services.sh";
+
+std::map<std::string, std::string> names_and_values(const std::string& text) {
+    std::map<std::string, std::string> result;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = std::min(text.find('\n', at), text.size());
+        const auto equals = text.find('=', at);
+        if (equals < end) result[text.substr(at, equals - at)] = text.substr(equals + 1, end - equals - 1);
+        at = end + 1;
+    }
+    return result;
+}
+
+/// The process and all below it.
+void add_tree(pid_t root, std::vector<pid_t>& tree) {
+    tree.push_back(root);
+    const auto id = std::to_string(root);
+    std::ifstream children{"/proc/" + id + "/task/" + id + "/children"};
+    for (pid_t child = 0; children >> child;)
+        add_tree(child, tree);
+}
+
+bool postgres_answers(const std::string& url) {
+    return ::PQping(url.c_str()) == PQPING_OK;
+}
+
+std::uint16_t to_port(const std::string& text) {
+    return static_cast<std::uint16_t>(std::stoul(text));
+}
+
+std::string postgres_url(std::uint16_t port, const std::string& database) {
+    return "postgresql://postgres@127.0.0.1:" + std::to_string(port) + "/" + database;
+}
+
+std::vector<std::string> preceded_by(std::vector<std::string> first, const std::vector<std::string>& rest) {
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
+}
+
+std::vector<std::string> kafka_arguments(const std::vector<std::string>& settings, std::uint16_t proxy_port) {
+    if (proxy_port == 0) return settings;
+    return preceded_by({"--proxied", std::to_string(proxy_port)}, settings);
+}
+
+}  // namespace
+
+private_server::private_server(std::string kind, const std::vector<std::string>& arguments)
+    : kind_(std::move(kind)) {
+    ::chmod(folder_.path().c_str(), 0755);  // a superuser's server runs as another user
+    const auto prepared = support::run(
+        preceded_by({script, kind_, "init", folder_.path().string()}, arguments), std::string{}, 5 * patience
+    );
+    if (prepared.status != 0) throw std::runtime_error("cannot prepare a " + kind_ + ": " + prepared.errors);
+    addresses_ = names_and_values(prepared.output);
+}
+
+void private_server::start() {
+    const auto log_file = folder_.path() / "server.log";
+    std::filesystem::remove(log_file);
+    spawn_options options;
+    options.output = log_file;
+    options.errors = log_file;
+    process_ = std::make_unique<process>(
+        std::vector<std::string>{script, kind_, "run", folder_.path().string()}, options
+    );
+    if (!eventually(patience, [this] { return !running() || ready(); })) fail("does not answer");
+    if (!running()) fail("ended at its start");
+}
+
+void private_server::stop_by(int signal) {
+    process_->signal(signal);
+    if (!process_->wait(patience)) fail("does not stop");
+}
+
+void private_server::kill() {
+    signal_all(SIGKILL);
+    if (!process_->wait(patience)) fail("does not die");
+}
+
+void private_server::pause() {
+    signal_all(SIGSTOP);
+}
+
+void private_server::resume() {
+    signal_all(SIGCONT);
+}
+
+void private_server::signal_all(int number) const {
+    std::vector<pid_t> tree;
+    add_tree(pid(), tree);
+    for (const auto member : tree)
+        ::kill(member, number);
+}
+
+void private_server::fail(const std::string& what) const {
+    constexpr std::size_t end_of_log = 2000;
+    const auto text = log();
+    throw std::runtime_error(
+        "the private " + kind_ + " " + what + ": " +
+        text.substr(text.size() - std::min(text.size(), end_of_log))
+    );
+}
+
+private_postgres::private_postgres(const std::vector<std::string>& settings)
+    : private_server("postgres", settings) {
+    start();
+}
+
+private_postgres::private_postgres(const private_postgres& primary, std::vector<std::string> settings)
+    : private_server("postgres", preceded_by({"--standby-of", std::to_string(primary.port())}, settings)) {
+    start();
+}
+
+std::uint16_t private_postgres::port() const {
+    return to_port(address("port"));
+}
+
+std::string private_postgres::url(const std::string& database) const {
+    return postgres_url(port(), database);
+}
+
+void private_postgres::restart() {
+    stop();
+    start();
+}
+
+void private_postgres::configure(const std::vector<std::string>& settings) {
+    std::ofstream file{folder() / "data" / "postgresql.conf", std::ios::app};
+    for (const auto& setting : settings)
+        file << setting << '\n';
+    file.close();
+    ::kill(pid(), SIGHUP);
+}
+
+void private_postgres::promote() {
+    sql_connection connection{url()};
+    if (connection.value("SELECT pg_promote(true, 60)") != "t")
+        throw std::runtime_error("the private postgres was not promoted within a minute");
+}
+
+bool private_postgres::ready() const {
+    return postgres_answers(url());
+}
+
+private_kafka::private_kafka(const std::vector<std::string>& settings, std::uint16_t proxy_port)
+    : private_server("kafka", kafka_arguments(settings, proxy_port)) {
+    start();
+}
+
+std::uint16_t private_kafka::proxied_port() const {
+    return to_port(address("proxied"));
+}
+
+void private_kafka::restart() {
+    stop();
+    start();
+}
+
+void private_kafka::fill_disk() const {
+    const rlimit nothing{.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    ::prlimit(pid(), RLIMIT_FSIZE, &nothing, nullptr);
+}
+
+bool private_kafka::ready() const {
+    return log().find("Kafka Server started") != std::string::npos;
+}
+
+private_pgbouncer::private_pgbouncer(std::uint16_t postgres_port, const std::vector<std::string>& settings)
+    : private_server("pgbouncer", preceded_by({std::to_string(postgres_port)}, settings)) {
+    start();
+}
+
+std::uint16_t private_pgbouncer::port() const {
+    return to_port(address("port"));
+}
+
+std::string private_pgbouncer::url(const std::string& database) const {
+    return postgres_url(port(), database);
+}
+
+void private_pgbouncer::restart() {
+    stop();
+    start();
+}
+
+bool private_pgbouncer::ready() const {
+    return postgres_answers(url());
+}
+
+std::uint16_t port_of(const std::string& url) {
+    const auto authority = url.find("//") + 2;
+    const auto colon = url.find(':', url.find_first_of("@/", authority));
+    return to_port(url.substr(colon + 1));
+}
+
+}  // namespace millrace::support
