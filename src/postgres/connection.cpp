@@ -140,6 +140,10 @@ bool connection::usable() const noexcept {
     return impl_->db != nullptr && PQstatus(impl_->db.get()) == CONNECTION_OK;
 }
 
+void connection::close() noexcept {
+    impl_->db.reset();
+}
+
 bool connection::still_open() {
     while (usable()) {
         pollfd readable{PQsocket(impl_->db.get()), POLLIN, 0};

@@ -100,6 +100,9 @@ public:
     /// False: nothing can be run any more; make a new one.
     [[nodiscard]] bool usable() const noexcept;
 
+    /// What was remembered with it is not to be trusted any more; its owner makes a new one.
+    void close() noexcept;
+
     /// Looks, without waiting, whether the server has closed it.
     [[nodiscard]] bool still_open();
 

@@ -28,6 +28,10 @@ void numbers(std::string_view text);
 void units(std::string_view text);
 void bytes_text(std::string_view bytes);
 void lease_tables(std::string_view columns);
+#ifdef MILLRACE_WITH_POSTGRES
+void postgres_values(std::string_view bytes);
+void postgres_address(std::string_view text);
+#endif
 
 struct target {
     std::string_view name;
@@ -45,6 +49,10 @@ inline constexpr std::array targets{
     target{"units", units},
     target{"bytes_text", bytes_text},
     target{"lease_tables", lease_tables},
+#ifdef MILLRACE_WITH_POSTGRES
+    target{"postgres_values", postgres_values},
+    target{"postgres_address", postgres_address},
+#endif
 };
 
 }  // namespace millrace::fuzz
