@@ -183,6 +183,16 @@ std::uint64_t outbox_table::remove(const std::vector<id_range>& delivered) {
     return deleted;
 }
 
+outbox_start outbox_table::start() const {
+    outbox_start from;
+    from.parked.assign(parked_.begin(), parked_.end());
+    if (hint_.table_identity == identity() && hint_.replay_generation == generation_)
+        from.low_water = hint_.low_water;
+    from.table_identity = identity();
+    from.replay_generation = generation_;
+    return from;
+}
+
 result<void> outbox_table::bury(const bury_request& request, epoch mine) {
     if (!owned_under(mine)) {
         return fail(errc::not_owner, "the outbox's lease is held under another epoch; nothing was moved");
@@ -227,20 +237,30 @@ void fake_outbox::fetch(fetch_request request, completion<fetch_reply> done) {
             std::make_shared<fetch_round>(table, world, request, pause, std::move(finish))->start();
         },
         [this, done = std::move(done)](result<fetch_reply> reply) {
-            if (reply) identity_seen_ = reply->table_identity;
+            if (reply) {
+                identity_seen_ = reply->table_identity;
+                generation_seen_ = reply->replay_generation;
+            }
             done(std::move(reply));
         }
     );
 }
 
-void fake_outbox::remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) {
+void fake_outbox::remove(
+    std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done
+) {
     // At READ COMMITTED the epoch in a DELETE is no fence: sometimes a zombie's passes.
     const auto passes = link_.random().chance(50);
+    // Not every mark is remembered, but one that must not be used any more is.
+    const auto remembers = low_water == row_id{} || link_.random().chance(50);
+    outbox_start hint{{}, low_water, identity_seen_, generation_seen_};
     link_.change<std::uint64_t>(
         "remove",
-        [&table = table_, identity = identity_seen_, delivered = std::move(delivered), mine, passes](
+        [&table = table_, hint = std::move(hint), delivered = std::move(delivered), mine, passes, remembers](
         ) -> result<std::uint64_t> {
-            if (identity != table.identity() || (!table.owned_under(mine) && !passes)) return 0;
+            const auto owner = table.owned_under(mine);
+            if (hint.table_identity != table.identity() || (!owner && !passes)) return 0;
+            if (owner && remembers) table.remember(hint);
             return table.remove(delivered);
         },
         std::move(done)
@@ -255,11 +275,14 @@ void fake_outbox::bury(bury_request request, epoch mine, completion<void> done) 
     );
 }
 
-void fake_outbox::parked_lanes(completion<std::vector<lane_key>> done) {
-    link_.ask<std::vector<lane_key>>(
-        "parked_lanes",
-        [&table = table_]() -> result<std::vector<lane_key>> {
-            return std::vector<lane_key>(table.parked().begin(), table.parked().end());
+void fake_outbox::start(completion<outbox_start> done) {
+    const auto forgets = link_.random().chance(20);
+    link_.ask<outbox_start>(
+        "start",
+        [&table = table_, forgets]() -> result<outbox_start> {
+            auto from = table.start();
+            if (forgets) from.low_water = {};
+            return from;
         },
         std::move(done)
     );

@@ -75,6 +75,11 @@ public:
     [[nodiscard]] std::shared_ptr<const row_batch> read_gaps(const fetch_request& request, bool& more) const;
     [[nodiscard]] std::vector<std::uint64_t> writers() const;
     std::uint64_t remove(const std::vector<id_range>& delivered);
+
+    /// The hint for the next owner, with the state that it speaks of.
+    void remember(outbox_start hint) { hint_ = std::move(hint); }
+    /// What is parked, and the hint while it holds.
+    [[nodiscard]] outbox_start start() const;
     result<void> bury(const bury_request& request, epoch mine);
     [[nodiscard]] bool owned_under(epoch mine) const { return !owner_epoch || owner_epoch() == mine; }
 
@@ -112,6 +117,7 @@ private:
     std::int64_t next_id_{1};
     std::uint64_t identity_{1};
     std::uint64_t generation_{0};
+    outbox_start hint_;
     observer observer_;
     std::vector<watcher> watchers_;
 };
@@ -122,18 +128,20 @@ public:
         : table_(table), link_(world, client, random, plan, "the outbox") {}
 
     void fetch(fetch_request request, completion<fetch_reply> done) override;
-    void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override;
+    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+        override;
     void bury(bury_request request, epoch mine, completion<void> done) override;
-    void parked_lanes(completion<std::vector<lane_key>> done) override;
+    void start(completion<outbox_start> done) override;
     void watch(std::function<void()> changed) override;
 
-    /// Requests by name: `fetch`, `remove`, `bury`, `parked_lanes`.
+    /// Requests by name: `fetch`, `remove`, `bury`, `start`.
     void force(std::string_view request, fate what) { link_.force(request, what); }
 
 private:
     outbox_table& table_;
     link link_;
     std::string identity_seen_;  // a DELETE never reaches a table that was made anew
+    std::uint64_t generation_seen_{0};
     std::shared_ptr<const char> watching_;
 };
 

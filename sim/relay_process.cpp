@@ -50,9 +50,11 @@ public:
             }
         );
     }
-    void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override {
+    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+        override {
         inner_->remove(
             std::move(delivered),
+            low_water,
             mine,
             [this, done = std::move(done)](result<std::uint64_t> deleted) {
                 if (!deleted) health_.trouble(who_);
@@ -64,9 +66,7 @@ public:
         oracle_.buries(request, mine);
         inner_->bury(std::move(request), mine, std::move(done));
     }
-    void parked_lanes(completion<std::vector<lane_key>> done) override {
-        inner_->parked_lanes(std::move(done));
-    }
+    void start(completion<outbox_start> done) override { inner_->start(std::move(done)); }
     void watch(std::function<void()> changed) override { inner_->watch(std::move(changed)); }
 
 private:

@@ -92,7 +92,10 @@ struct relay_driver::impl {
             return;
         }
         source.remove(
-            std::move(a.delivered), mine, alive.guard([this, n = a.number](result<std::uint64_t> outcome) {
+            std::move(a.delivered),
+            a.low_water,
+            mine,
+            alive.guard([this, n = a.number](result<std::uint64_t> outcome) {
                 dispatch(relay_event::removed{n, std::move(outcome)});
             })
         );
@@ -110,9 +113,9 @@ struct relay_driver::impl {
         }));
     }
 
-    void carry_out(relay_action::load_parked& a) {
-        source.parked_lanes(alive.guard([this, n = a.number](result<std::vector<lane_key>> lanes) {
-            dispatch(relay_event::parked_lanes_loaded{n, std::move(lanes)});
+    void carry_out(relay_action::load_start& a) {
+        source.start(alive.guard([this, n = a.number](result<outbox_start> from) {
+            dispatch(relay_event::start_loaded{n, std::move(from)});
         }));
     }
 

@@ -110,9 +110,8 @@ result<void> relay_run::open(const relay_urls& urls) {
     auto sink = open_sink(urls.sink, loop_);
     if (!sink) return tl::unexpected(std::move(sink.error()));
     sink_ = std::move(sink->sink);
-    checks_.add([this](completion<void> done) {
-        source_->parked_lanes(outcome_only<std::vector<lane_key>>(std::move(done)));
-    });
+    checks_.add([this](completion<void> done) { source_->start(outcome_only<outbox_start>(std::move(done))); }
+    );
     checks_.add(std::move(sink->look));
     driver_ = std::make_unique<relay_driver>(loop_, *source_, *sink_, settings_.tuning, [this] {
         return may_act();

@@ -52,6 +52,7 @@ public:
 struct outbox_source_case {
     std::string name;
     std::function<std::unique_ptr<outbox_world>()> make;
+    bool remembers_low_water{true};
 };
 
 inline void PrintTo(const outbox_source_case& which, std::ostream* out) {

@@ -64,15 +64,14 @@ public:
     void fetch(fetch_request request, completion<fetch_reply> done) override {
         inner_->fetch(std::move(request), std::move(done));
     }
-    void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override {
-        inner_->remove(std::move(delivered), mine, std::move(done));
+    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+        override {
+        inner_->remove(std::move(delivered), low_water, mine, std::move(done));
     }
     void bury(bury_request request, epoch mine, completion<void> done) override {
         inner_->bury(std::move(request), mine, std::move(done));
     }
-    void parked_lanes(completion<std::vector<lane_key>> done) override {
-        inner_->parked_lanes(std::move(done));
-    }
+    void start(completion<outbox_start> done) override { inner_->start(std::move(done)); }
     void watch(std::function<void()> changed) override { inner_->watch(std::move(changed)); }
 
 protected:

@@ -114,6 +114,19 @@ struct lane_key {
     auto operator<=>(const lane_key&) const = default;
 };
 
+/// What a relay must know before it reads under a new lease.
+struct outbox_start {
+    std::vector<lane_key> parked;  ///< The lanes that are parked now.
+
+    /// A hint: nothing at or below it was waiting when it was written. Zero: read from the head.
+    row_id low_water;
+
+    /// Of what the hint was written for, as in `fetch_reply`: the hint is dropped when the first fetch tells
+    /// otherwise, and not used at all without an identity.
+    std::string table_identity;
+    std::uint64_t replay_generation{0};
+};
+
 /// Moves rows to the dead letters. Locks the lease row and compares the epoch in the same transaction.
 struct bury_request {
     enum class condition : std::uint8_t {
@@ -138,13 +151,19 @@ public:
 
     /// Deletes delivered rows. The ranges hold only ids that this owner read and saw acknowledged, so it is
     /// safe under any epoch; the epoch only limits a zombie's work. Returns the number of rows deleted.
-    virtual void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) = 0;
+    ///
+    /// `low_water` is remembered beside the lease now and then, at least when it falls to zero, as the hint
+    /// for the next owner: never under another epoch, and never as a hint about another table or replay
+    /// generation than those of the latest fetch that was completed when this was called. A source that finds
+    /// its head without walking dead entries need not remember it.
+    virtual void remove(
+        std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done
+    ) = 0;
 
     /// `not_owner` when the lease row holds another epoch.
     virtual void bury(bury_request request, epoch mine, completion<void> done) = 0;
 
-    /// The lanes that are parked now.
-    virtual void parked_lanes(completion<std::vector<lane_key>> done) = 0;
+    virtual void start(completion<outbox_start> done) = 0;
 
     /// As `record_source::watch`.
     virtual void watch(std::function<void()> changed) = 0;

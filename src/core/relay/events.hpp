@@ -40,9 +40,9 @@ struct buried {
     std::uint64_t number;
     result<void> outcome;
 };
-struct parked_lanes_loaded {
+struct start_loaded {
     std::uint64_t number;
-    result<std::vector<lane_key>> lanes;
+    result<outbox_start> from;
 };
 struct source_changed {};
 struct timer {};
@@ -56,7 +56,7 @@ using any = std::variant<
     main_reset,
     removed,
     buried,
-    parked_lanes_loaded,
+    start_loaded,
     source_changed,
     timer,
     drain,
@@ -79,12 +79,13 @@ struct publish {
 struct remove {
     std::uint64_t number;
     std::vector<id_range> delivered;
+    row_id low_water;  ///< Zero when nothing can be said.
 };
 struct bury {
     std::uint64_t number;
     bury_request request;
 };
-struct load_parked {
+struct load_start {
     std::uint64_t number;
 };
 struct reset_main {};
@@ -117,7 +118,7 @@ using any = std::variant<
     publish,
     remove,
     bury,
-    load_parked,
+    load_start,
     reset_main,
     wake_at,
     drained,

@@ -9,6 +9,13 @@
 
 namespace millrace {
 
+namespace {
+
+// A hint may be wrong, and then rows below it wait for the sweep.
+constexpr nanoseconds sweep_after_hint{200'000'000};
+
+}  // namespace
+
 relay_machine::relay_machine(const relay_options& options, sink_view sink)
     : options_(options),
       sink_(std::move(sink)),
@@ -25,7 +32,7 @@ std::vector<relay_machine::action> relay_machine::step(mono_time now, std::uint6
     std::visit([this](auto& e) { on(e); }, what);
 
     if (mode_ != mode::draining) reopen_main();
-    if (loads() && load_at_ && now_ >= *load_at_) load_parked();
+    if (loads() && load_at_ && now_ >= *load_at_) load_start();
     if (mode_ == mode::running) {
         plan_lanes();
         plan_main();
@@ -110,22 +117,28 @@ void relay_machine::on(relay_event::buried& what) {
     }
 }
 
-void relay_machine::on(relay_event::parked_lanes_loaded& what) {
+void relay_machine::on(relay_event::start_loaded& what) {
     if (what.number != loading_) return;
     loading_ = 0;
-    if (!what.lanes) {
+    if (!what.from) {
         load_at_ = now_ + fetch_wait_.next(random_);
-        trouble("relay.load_parked_failed", what.lanes.error());
+        trouble("relay.start_failed", what.from.error());
         return;
     }
     fetch_wait_.reset();
-    const auto change = lanes_.set_parked(*what.lanes);
+    const auto change = lanes_.set_parked(what.from->parked);
     for (const auto& row : change.forgotten)
         forget(row);
     report_lanes("relay.lanes_parked", change.parked, "are parked; their rows go to the dead letters");
     report_lanes("relay.lanes_unparked", change.freed, "are not parked any more; their rows go out again");
-    if (mode_ == mode::loading) mode_ = mode::running;
-    window_.rebuild();
+    if (mode_ == mode::loading) {
+        mode_ = mode::running;
+        head_seen_ = !window_.begin_at(*what.from);
+        if (!head_seen_) next_sweep_ = std::min(next_sweep_, now_ + sweep_after_hint);
+    } else {
+        window_.rebuild();
+        head_seen_ = true;
+    }
     lanes_.rewound();
     next_look_ = now_;
     // Rows that wait for main may belong to a lane that is parked.
@@ -155,10 +168,10 @@ void relay_machine::on(relay_event::halt&) {
     mode_ = mode::off;
 }
 
-void relay_machine::load_parked() {
+void relay_machine::load_start() {
     load_at_.reset();
     loading_ = ++last_number_;
-    actions_.push_back(relay_action::load_parked{loading_});
+    actions_.push_back(relay_action::load_start{loading_});
 }
 
 void relay_machine::acknowledge(held_row row) {
@@ -252,7 +265,14 @@ void relay_machine::plan_remove() {
     auto ranges = deletions_.next(now_, options_.delete_rows, delay);
     if (ranges.empty()) return;
     removing_ = ++last_number_;
-    actions_.push_back(relay_action::remove{removing_, std::move(ranges)});
+    actions_.push_back(relay_action::remove{removing_, std::move(ranges), low_water()});
+}
+
+// While the start is loaded anew, rows may have been forgotten that the window does not look for yet.
+row_id relay_machine::low_water() const {
+    if (loading_ != 0 || load_at_) return {};
+    const auto first = std::min(window_.low_water(), lanes_.deferred_from().value_or(window_.low_water()));
+    return first > row_id{} ? row_id{first.value() - 1} : row_id{};
 }
 
 void relay_machine::plan_drain() {
@@ -334,6 +354,7 @@ void relay_machine::forget_all() {
     discard_reply_ = false;
     changed_ = false;
     complete_look_ = false;
+    head_seen_ = false;
     loading_ = 0;
     load_at_.reset();
     removing_ = 0;
@@ -345,8 +366,8 @@ void relay_machine::forget_all() {
 }
 
 bool relay_machine::empty() const {
-    return mode_ == mode::running && complete_look_ && window_.known() == 0 && window_.gaps().empty() &&
-           !lanes_.deferred_from() && loading_ == 0;
+    return mode_ == mode::running && complete_look_ && head_seen_ && window_.known() == 0 &&
+           window_.gaps().empty() && !lanes_.deferred_from() && loading_ == 0;
 }
 
 relay_counters relay_machine::counters() const {

@@ -59,7 +59,7 @@ private:
     void on(relay_event::main_reset& what);
     void on(relay_event::removed& what);
     void on(relay_event::buried& what);
-    void on(relay_event::parked_lanes_loaded& what);
+    void on(relay_event::start_loaded& what);
     void on(relay_event::source_changed& what);
     void on(relay_event::timer& what);
     void on(relay_event::drain& what);
@@ -80,7 +80,7 @@ private:
     void pack();
     void go_back();
     [[nodiscard]] bool loads() const { return mode_ == mode::loading || mode_ == mode::running; }
-    void load_parked();
+    void load_start();
 
     // Publishing.
     struct room {
@@ -96,6 +96,7 @@ private:
     void acknowledge(held_row row);
 
     void plan_remove();
+    [[nodiscard]] row_id low_water() const;
     void plan_drain();
     void plan_wake();
     void lost(const error& why);
@@ -130,6 +131,7 @@ private:
     bool discard_reply_{false};  ///< The window was rebuilt while it was under way.
     bool changed_{false};        ///< The source signalled a change since the last fetch was sent.
     bool complete_look_{false};
+    bool head_seen_{false};  ///< Read from the head, or swept since a start from a hint.
     mono_time last_fetch_{};
     mono_time next_look_{};
     mono_time next_gap_probe_{};
@@ -139,7 +141,7 @@ private:
     mono_time fetch_not_before_{};
     nanoseconds idle_{0};
     backoff fetch_wait_;
-    std::uint64_t loading_{0};  ///< The number of the outstanding load of parked lanes.
+    std::uint64_t loading_{0};  ///< The number of the outstanding `load_start`.
     std::optional<mono_time> load_at_;
     std::uint64_t removing_{0};
     backoff remove_wait_;

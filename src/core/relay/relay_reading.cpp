@@ -70,6 +70,7 @@ void relay_machine::swept(const fetch_reply& reply, nanoseconds took) {
         changed(page.what, cause_of(page.what));
         return;
     }
+    if (page.done) head_seen_ = true;
     if (page.found > 0) {
         complete_look_ = false;
         next_look_ = now_;

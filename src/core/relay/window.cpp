@@ -147,12 +147,19 @@ void window::restart() {
     rebuild();
 }
 
+bool window::begin_at(const outbox_start& hint) {
+    if (hint.low_water <= row_id{} || hint.table_identity.empty()) return false;
+    MILLRACE_ASSERT(!outstanding_ && known_.empty());
+    table_identity_ = hint.table_identity;
+    replay_generation_ = hint.replay_generation;
+    gaps_.clear();
+    cursor_ = hint.low_water;
+    return true;
+}
+
 void window::rebuild() {
     gaps_.clear();
     writers_.clear();
-    // A hint kept in the lease row could say where the head is now, so that dead index entries are not
-    // walked. SQLite removes index entries with their rows and needs none, so every window begins at the
-    // lowest id.
     cursor_ = lowest;
     probe_from_ = lowest;
     swept_to_.reset();

@@ -67,8 +67,11 @@ public:
     /// A known row is dropped from memory and must be read again; call `rewind` or `rebuild` before looking.
     void forget(row_id id) { known_.remove(id); }
 
-    /// A new lease or table: knows nothing.
+    /// A new lease or table: knows nothing, and begins at the head.
     void restart();
+
+    /// After `restart`: begins above the hint. False when there is none to be used. The caller sweeps soon.
+    [[nodiscard]] bool begin_at(const outbox_start& hint);
 
     /// Reads again from the head; known rows stay known.
     void rebuild();

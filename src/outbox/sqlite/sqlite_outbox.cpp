@@ -55,7 +55,9 @@ void sqlite_outbox::fetch(fetch_request request, completion<fetch_reply> done) {
     );
 }
 
-void sqlite_outbox::remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) {
+void sqlite_outbox::remove(
+    std::vector<id_range> delivered, row_id /*low_water*/, epoch mine, completion<std::uint64_t> done
+) {
     impl_->thread.run<std::uint64_t>(
         [&view = impl_->view, delivered = std::move(delivered), mine](sqlite::database& db) {
             return outbox_tables::remove(db, view, delivered, mine);
@@ -73,9 +75,16 @@ void sqlite_outbox::bury(bury_request request, epoch mine, completion<void> done
     );
 }
 
-void sqlite_outbox::parked_lanes(completion<std::vector<lane_key>> done) {
-    impl_->thread.run<std::vector<lane_key>>(
-        [](sqlite::database& db) { return outbox_tables::parked_lanes(db); }, std::move(done)
+void sqlite_outbox::start(completion<outbox_start> done) {
+    impl_->thread.run<outbox_start>(
+        [](sqlite::database& db) {
+            return outbox_tables::parked_lanes(db).map([](std::vector<lane_key> parked) {
+                outbox_start from;
+                from.parked = std::move(parked);
+                return from;
+            });
+        },
+        std::move(done)
     );
 }
 

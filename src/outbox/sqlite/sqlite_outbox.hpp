@@ -42,9 +42,12 @@ public:
     ~sqlite_outbox() override;
 
     void fetch(fetch_request request, completion<fetch_reply> done) override;
-    void remove(std::vector<id_range> delivered, epoch mine, completion<std::uint64_t> done) override;
+
+    /// Remembers no low-water mark: SQLite removes index entries with their rows, so the head costs nothing.
+    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+        override;
     void bury(bury_request request, epoch mine, completion<void> done) override;
-    void parked_lanes(completion<std::vector<lane_key>> done) override;
+    void start(completion<outbox_start> done) override;
 
     void look(completion<outbox_look> done);
 

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 struct SweepShare : testing::Test {
     SweepShare() {
         step(relay_event::started{epoch{1}});
-        step(relay_event::parked_lanes_loaded{number_of<relay_action::load_parked>(), {}});
+        step(relay_event::start_loaded{number_of<relay_action::load_start>(), {}});
         for (auto first = 1; first <= 41; first += 10)
             step(relay_event::fetched{number_of<relay_action::fetch>(), page(first, first < 41)});
     }

@@ -80,7 +80,7 @@ TEST_F(FakeOutbox, ADeleteDoesNotReachATableThatWasMadeAnew) {
     const auto id = table.put(text("a"));
     (void)fetch({});
     table.recreate();
-    source.remove({{id, id}}, epoch{1}, [](const result<std::uint64_t>&) {});
+    source.remove({{id, id}}, {}, epoch{1}, [](const result<std::uint64_t>&) {});
     world.run_for(100ms);
     EXPECT_TRUE(table.rows().contains(id));
 }
