@@ -112,4 +112,11 @@ void postgres_lease_store::remove(lease_key key, version expected, completion<vo
     );
 }
 
+result<std::vector<std::string>> postgres_groups(const postgres::server& where, const std::string& stream) {
+    const stop_signal never;
+    auto db = connection::open(where, never);
+    if (!db) return tl::unexpected(std::move(db.error()));
+    return postgres::list_groups(*db, where.schema.value_or(postgres_lease_store::schema_default), stream);
+}
+
 }  // namespace millrace

@@ -53,4 +53,9 @@ private:
     std::unique_ptr<impl> impl_;
 };
 
+/// The groups of a stream that have any row. Waits for the server; makes no tables.
+[[nodiscard]] result<std::vector<std::string>> postgres_groups(
+    const postgres::server& where, const std::string& stream
+);
+
 }  // namespace millrace

@@ -1,0 +1,349 @@
+#include "catalog.hpp"
+#include "connection.hpp"
+#include "contract/postgres_fixture.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/private_servers.hpp"
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+namespace millrace::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+using test::reading;
+using test::writing;
+using testing::HasSubstr;
+
+struct PostgresConnection : testing::Test {
+    void SetUp() override { schema.admin.execute("CREATE TABLE " + t + " (id bigint PRIMARY KEY, v bytea)"); }
+    statement insert(std::int64_t id) { return writing("INSERT INTO " + t + " (id) VALUES ($1)").with(id); }
+    long long count() { return schema.admin.number("SELECT count(*) FROM " + t); }
+
+    static connection open(const server& where, const stop_signal& stop, limits given = {}) {
+        auto made = connection::open(where, stop, given);
+        if (!made) throw std::runtime_error(made.error().detail);
+        return std::move(*made);
+    }
+
+    test::postgres_schema schema{"connection"};
+    std::string t = schema.table("t");
+    stop_signal stop;
+    connection db = open(test::shared_server(), stop);
+};
+
+TEST_F(PostgresConnection, GivesBackWhatItSends) {
+    const std::vector<std::int64_t> numbers{1, -1};
+    const std::vector<std::optional<std::string_view>> texts{"a", std::nullopt, ""};
+    const auto found =
+        db.run(reading("SELECT $1, $2, $3, $4, $5::bigint, $6, $7[2], array_length($8, 1), $7[1] || 'b'")
+                   .with(
+                       std::int64_t{1} << 40,
+                       "t",
+                       bytes_view{std::string_view("\0\xff", 2)},
+                       wall_time{1'700'000'000'123ms},
+                       std::nullopt,
+                       true,
+                       text_array{texts},
+                       std::span<const std::int64_t>(numbers)
+                   ));
+    ASSERT_TRUE(found) << found.error().detail;
+    EXPECT_EQ(found->integer(0, 0), std::int64_t{1} << 40);
+    EXPECT_EQ(found->value(0, 1), "t");
+    EXPECT_EQ(found->value(0, 2), std::string_view("\0\xff", 2));
+    EXPECT_EQ(found->time(0, 3), wall_time{1'700'000'000'123ms});
+    EXPECT_TRUE(found->is_null(0, 4));
+    EXPECT_EQ(found->boolean(0, 5), true);
+    EXPECT_TRUE(found->is_null(0, 6));
+    EXPECT_EQ(found->integer(0, 7), 2);
+    EXPECT_EQ(found->text(0, 8), "ab");
+}
+
+TEST_F(PostgresConnection, RunsABatchAsOneTransaction) {
+    ASSERT_TRUE(db.run_together(std::vector{insert(1), insert(2)}));
+    const auto refused = db.run_together(std::vector{insert(3), insert(1), insert(4)});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::conflict);
+    EXPECT_FALSE(refused.error().in_doubt);
+    EXPECT_EQ(count(), 2);
+}
+
+TEST_F(PostgresConnection, RunsABatchAsATransactionEach) {
+    const auto outcomes = db.run_apart(std::vector{insert(1), insert(1), insert(2)});
+    ASSERT_EQ(outcomes.size(), 3U);
+    EXPECT_TRUE(outcomes[0]);
+    EXPECT_EQ(outcomes[0]->affected(), 1U);
+    EXPECT_FALSE(outcomes[1]);
+    EXPECT_TRUE(outcomes[2]);
+    EXPECT_EQ(count(), 2);
+}
+
+TEST_F(PostgresConnection, ReportsWhatFailsOnlyAtTheCommit) {
+    schema.admin.execute(
+        "DROP TABLE " + t + "; CREATE TABLE " + t + " (id bigint PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)"
+    );
+    const auto outcomes = db.run_apart(std::vector{insert(1), insert(1), insert(2)});
+    EXPECT_TRUE(outcomes[0]);
+    ASSERT_FALSE(outcomes[1]) << "the statement itself had succeeded";
+    EXPECT_EQ(outcomes[1].error().code, errc::conflict);
+    EXPECT_TRUE(outcomes[2]);
+    EXPECT_EQ(count(), 2);
+}
+
+TEST_F(PostgresConnection, CommitsATransactionOrUndoesIt) {
+    {
+        auto kept = db.begin();
+        ASSERT_TRUE(db.run(insert(1)));
+        EXPECT_EQ(count(), 0);
+        ASSERT_TRUE(kept.commit());
+    }
+    {
+        auto dropped = db.begin();
+        ASSERT_TRUE(db.run(insert(2)));
+    }
+    {
+        auto with_the_last = db.begin(isolation::repeatable_read);
+        EXPECT_EQ(
+            db.run(reading("SELECT current_setting('transaction_isolation')"))->text(0, 0), "repeatable read"
+        );
+        ASSERT_TRUE(with_the_last.commit_with(std::vector{insert(3)}));
+    }
+    EXPECT_TRUE(db.begin().commit()) << "nothing was sent";
+    EXPECT_EQ(schema.admin.value("SELECT string_agg(id::text, ' ' ORDER BY id) FROM " + t), "1 3");
+}
+
+TEST_F(PostgresConnection, NeverTakesAFailedTransactionForCommitted) {
+    auto failed = db.begin();
+    ASSERT_TRUE(db.run(insert(1)));
+    ASSERT_FALSE(db.run(insert(1)));
+    const auto refused = failed.commit();
+    ASSERT_FALSE(refused);
+    EXPECT_FALSE(refused.error().in_doubt);
+    EXPECT_EQ(count(), 0);
+}
+
+TEST_F(PostgresConnection, GoesOnAfterATransactionFailed) {
+    {
+        auto failed = db.begin();
+        ASSERT_FALSE(db.run(writing("nonsense")));
+    }
+    EXPECT_TRUE(db.run(insert(1)));
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(PostgresConnection, SetsLimitsInEachTransactionAndKeepsNothingInTheSession) {
+    db.set_limits(
+        {.statement = 1'234ms, .lock = 567ms, .idle_in_transaction = 890ms, .commit = durability::relaxed}
+    );
+    const auto shown = [&] {
+        return db
+            .run(reading("SELECT concat_ws(' ', current_setting('statement_timeout'), "
+                         "current_setting('lock_timeout'), current_setting('synchronous_commit'))"))
+            ->text(0, 0);
+    };
+    EXPECT_EQ(shown(), "1234ms 567ms off");
+    EXPECT_EQ(
+        schema.admin.number(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'millrace' AND state = "
+            "'idle in transaction' AND pid = " +
+            std::to_string(*db.run(reading("SELECT pg_backend_pid()"))->integer(0, 0))
+        ),
+        0
+    );
+    {
+        auto inside = db.begin();
+        EXPECT_EQ(shown(), "1234ms 567ms off");
+    }
+    db.set_limits({.statement = 0ms, .lock = 0ms, .commit = durability::durable});
+    EXPECT_EQ(shown(), "0 0 on");
+}
+
+TEST_F(PostgresConnection, IsDurableAlsoWhereTheServerIsNot) {
+    const auto role = support::unique_name("lax");
+    schema.admin.execute(
+        "CREATE ROLE " + role + " LOGIN; ALTER ROLE " + role + " SET synchronous_commit = off"
+    );
+    {
+        auto where = test::shared_server();
+        for (auto& [keyword, value] : where.parameters) {
+            if (keyword == "user") value = role;
+        }
+        auto lax = open(where, stop, {.commit = durability::durable});
+        EXPECT_EQ(lax.run(reading("SELECT current_setting('synchronous_commit')"))->text(0, 0), "local");
+        lax.set_limits({});
+        EXPECT_EQ(lax.run(reading("SELECT current_setting('synchronous_commit')"))->text(0, 0), "off");
+    }
+    schema.admin.execute("DROP ROLE " + role);
+}
+
+TEST_F(PostgresConnection, LetsTheServerEndWhatTakesTooLong) {
+    db.set_limits({.statement = 20ms});
+    const auto refused = db.run(reading("SELECT pg_sleep(20)"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::unavailable);
+    EXPECT_EQ(db.last_refusal(), "57014");
+    EXPECT_TRUE(db.run(reading("SELECT 1")));
+}
+
+TEST_F(PostgresConnection, CancelsAndClosesWhenNoReplyComes) {
+    db.set_limits({.statement = 0ms, .reply = 100ms});
+    const auto mark = support::unique_name("overrun");
+    const auto refused = db.run(writing("SELECT pg_sleep(60), '" + mark + "'"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::unavailable);
+    EXPECT_TRUE(refused.error().in_doubt);
+    EXPECT_FALSE(db.usable());
+    const auto running = [&] {
+        return schema.admin.number(
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND "
+            "query LIKE $1",
+            {"%" + mark + "%"}
+        );
+    };
+    for (int i = 0; i < 500 && running() > 0; ++i)
+        std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(running(), 0);
+    EXPECT_EQ(db.run(reading("SELECT 1")).error().retry, retry_advice::now) << "a new one is to be made";
+}
+
+TEST_F(PostgresConnection, StopsAtOnceWhateverItWaitsFor) {
+    std::thread stopper([&] {
+        std::this_thread::sleep_for(50ms);
+        stop.set();
+    });
+    const auto began = std::chrono::steady_clock::now();
+    const auto refused = db.run(reading("SELECT pg_sleep(60)"));
+    stopper.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 2s);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::cancelled);
+    EXPECT_EQ(connection::open(test::shared_server(), stop).error().code, errc::cancelled);
+}
+
+TEST_F(PostgresConnection, NamesWhoHoldsTheLock) {
+    schema.admin.execute("INSERT INTO " + t + " VALUES (1)");
+    schema.admin.execute("BEGIN");
+    schema.admin.execute("UPDATE " + t + " SET v = 'x' WHERE id = 1");
+    db.set_limits({.lock = 50ms});
+    auto refused = db.run(writing("DELETE FROM " + t));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(db.last_refusal(), "55P03");
+    const auto named = name_blocker(db, refused.error(), {schema.name, "t"});
+    EXPECT_EQ(named.code, errc::unavailable);
+    EXPECT_THAT(
+        named.detail, HasSubstr("pid " + std::to_string(schema.admin.backend()) + " holds a lock on " + t)
+    );
+    EXPECT_THAT(named.detail, HasSubstr("idle in transaction"));
+    schema.admin.execute("ROLLBACK");
+    const auto other = db.run(reading("SELECT * FROM nothing_of_this_name"));
+    EXPECT_EQ(name_blocker(db, other.error(), {schema.name, "t"}), other.error()) << "no lock was in the way";
+}
+
+TEST_F(PostgresConnection, FindsATableByTheSearchPath) {
+    EXPECT_EQ(find_table(db, {schema.name, "t"}, "")->name, (table_name{schema.name, "t"}));
+    EXPECT_EQ(find_table(db, {"", "pg_class"}, "")->name, (table_name{"pg_catalog", "pg_class"}));
+    const auto missing = find_table(db, {schema.name, "T"}, "make it");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, errc::not_found);
+    EXPECT_EQ(missing.error().retry, retry_advice::after_delay);
+    EXPECT_THAT(missing.error().detail, HasSubstr("make it"));
+}
+
+TEST_F(PostgresConnection, ReadsWhileItSends) {
+    const std::string large(2'000'000, 'x');
+    std::vector<statement> batch;
+    for (int i = 0; i < 20; ++i)
+        batch.push_back(reading("SELECT $1").with(large));
+    const auto echoed = db.run_together(batch);
+    ASSERT_TRUE(echoed) << echoed.error().detail;
+    for (const auto& one : *echoed)
+        EXPECT_EQ(one.value(0, 0)->size(), large.size());
+}
+
+TEST_F(PostgresConnection, SeesThatTheServerHasClosedIt) {
+    EXPECT_TRUE(db.still_open());
+    schema.admin.query(
+        "SELECT pg_terminate_backend($1::int, 5000)",
+        {std::to_string(*db.run(reading("SELECT pg_backend_pid()"))->integer(0, 0))}
+    );
+    for (int i = 0; i < 500 && db.still_open(); ++i)
+        std::this_thread::sleep_for(10ms);
+    EXPECT_FALSE(db.still_open());
+}
+
+TEST_F(PostgresConnection, LeavesAWriteInDoubtWhoseReplyIsLost) {
+    support::fault_proxy proxy(support::port_of(support::services().postgres));
+    auto cut = open(test::shared_server_at(proxy.port()), stop);
+    proxy.lose_reply("INSERT INTO");
+    const auto lost = cut.run(insert(1));
+    ASSERT_FALSE(lost);
+    EXPECT_TRUE(lost.error().in_doubt);
+    EXPECT_EQ(lost.error().code, errc::unavailable);
+    EXPECT_FALSE(cut.usable());
+    ASSERT_TRUE(proxy.lost_reply());
+    for (int i = 0; i < 500 && count() == 0; ++i)
+        std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(count(), 1);
+}
+
+TEST_F(PostgresConnection, LeavesNothingInDoubtThatCannotHaveBeenCommitted) {
+    support::fault_proxy proxy(support::port_of(support::services().postgres));
+    auto cut = open(test::shared_server_at(proxy.port()), stop);
+    auto unfinished = cut.begin();
+    ASSERT_TRUE(cut.run(insert(1)));
+    proxy.lose_reply("INSERT INTO");
+    EXPECT_FALSE(cut.run(insert(2)).error().in_doubt) << "no commit was sent";
+    auto reader = open(test::shared_server_at(proxy.port()), stop);
+    proxy.lose_reply("SELECT 77");
+    EXPECT_FALSE(reader.run(reading("SELECT 77")).error().in_doubt) << "it only read";
+}
+
+TEST_F(PostgresConnection, LeavesALostCommitInDoubt) {
+    support::fault_proxy proxy(support::port_of(support::services().postgres));
+    auto cut = open(test::shared_server_at(proxy.port()), stop);
+    auto ended = cut.begin();
+    ASSERT_TRUE(cut.run(insert(1)));
+    proxy.lose_reply("COMMIT");
+    EXPECT_TRUE(ended.commit().error().in_doubt);
+}
+
+TEST_F(PostgresConnection, GoesOnToTheNextHostWhenOneSaysNothing) {
+    support::fault_proxy silent(support::port_of(support::services().postgres));
+    silent.hold();
+    auto where = test::shared_server();
+    for (auto& [keyword, value] : where.parameters) {
+        if (keyword == "port") value = std::to_string(silent.port()) + "," + value;
+        if (keyword == "host") value = value + "," + value;
+        if (keyword == "connect_timeout") value = "2";
+    }
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_TRUE(connection::open(where, stop));
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 1'900ms);
+}
+
+TEST_F(PostgresConnection, SaysThatAReadOnlyServerWaitsForItsPromotion) {
+    auto standing_by = db.begin();
+    ASSERT_TRUE(db.run(reading("SET TRANSACTION READ ONLY")));
+    const auto refused = db.run(insert(1));
+    EXPECT_EQ(refused.error().code, errc::unavailable);
+    EXPECT_THAT(refused.error().detail, HasSubstr("promotion"));
+}
+
+TEST_F(PostgresConnection, RefusesAWrongDatabaseAndAnAbsentServer) {
+    auto where = test::shared_server();
+    for (auto& [keyword, value] : where.parameters) {
+        if (keyword == "dbname") value = "no_such_database";
+    }
+    EXPECT_EQ(connection::open(where, stop).error().code, errc::not_found);
+    support::fault_proxy nowhere;
+    const auto absent = connection::open(test::shared_server_at(nowhere.port()), stop);
+    ASSERT_FALSE(absent);
+    EXPECT_EQ(absent.error().code, errc::unavailable);
+    EXPECT_EQ(absent.error().retry, retry_advice::after_delay);
+}
+
+}  // namespace
+}  // namespace millrace::postgres
