@@ -44,6 +44,8 @@ struct outbox_row {
     /// formed.
     std::string_view malformed;
 
+    std::optional<wall_time> timestamp{};  ///< Of the record, as its writer chose it; otherwise the sink's.
+
     [[nodiscard]] std::size_t bytes() const noexcept {
         auto sum = sizeof(outbox_row) + topic.size() + key.value_or("").size() + value.value_or("").size();
         for (const auto& header : headers)
