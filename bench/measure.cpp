@@ -3,6 +3,7 @@
 #include "sqlite_raw.hpp"
 #include "support/line_follower.hpp"
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 #include "timed.hpp"
 
 #include <algorithm>

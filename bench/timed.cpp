@@ -1,6 +1,7 @@
 #include "timed.hpp"
 
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <chrono>
 #include <stdexcept>

@@ -13,7 +13,7 @@ target_compile_options(millrace_warnings INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast -Wnon-virtual-dtor -Wno-missing-field-initializers
     $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    target_compile_options(millrace_warnings INTERFACE -Wthread-safety)
+    target_compile_options(millrace_warnings INTERFACE -Wthread-safety -Wreserved-identifier)
 endif()
 
 if(MILLRACE_SANITIZE)
@@ -28,6 +28,19 @@ endif()
 if(MILLRACE_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
+
+option(MILLRACE_TIDY "Let clang-tidy check every source that is compiled" OFF)
+if(MILLRACE_TIDY)
+    find_program(MILLRACE_CLANG_TIDY clang-tidy-14 REQUIRED)
+    set(CMAKE_CXX_CLANG_TIDY ${MILLRACE_CLANG_TIDY} --quiet)
+    # Part of every command, so that all is checked again after a change of the rules.
+    foreach(rules IN ITEMS .clang-tidy tests/.clang-tidy)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${rules})
+        file(SHA256 ${PROJECT_SOURCE_DIR}/${rules} hash)
+        list(APPEND CMAKE_CXX_CLANG_TIDY --extra-arg=-DMILLRACE_RULES_${hash})
+    endforeach()
+endif()
+
 find_program(MILLRACE_MOLD mold)
 if(MILLRACE_MOLD)
     add_link_options(-fuse-ld=mold)

@@ -5,6 +5,7 @@
 #include "pipeline.hpp"
 #include "summary.hpp"
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <chrono>
 #include <cstdlib>

@@ -14,7 +14,10 @@ public:
         const std::shared_ptr<const millrace::record_batch>& batch, const millrace::delivery& how
     ) override {
         for (const auto& record : batch->records()) {
-            if (how.stop.stop_requested()) return millrace::handled::later;  // the rest comes again elsewhere
+            if (how.stop.stop_requested()) {
+                // What was not acknowledged comes again, here or at another worker.
+                return millrace::fail(millrace::errc::cancelled, "the worker is to stop");
+            }
             std::printf("%s\n", std::string(record.data.value_or("(deleted)")).c_str());
             how.acknowledge.up_to(static_cast<std::size_t>(&record - batch->records().data()));
         }

@@ -96,6 +96,7 @@ public:
     void publish(channel where, std::vector<outgoing_row> rows, epoch mine, completion<publish_outcome> done)
         override {
         std::vector<row_id> ids;
+        ids.reserve(rows.size());
         for (const auto& row : rows)
             ids.push_back(row.row->id);
         const auto* name = where == channel::main ? "main" : "probe";

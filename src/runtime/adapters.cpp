@@ -79,16 +79,18 @@ result<opened_outbox> open_outbox(const url& where, host& home) {
         std::move(made), [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); }};
 }
 
-result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where) {
+result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait) {
     if (where.scheme != "sqlite") return unopened(where);
-    return sqlite_outbox_admin::open(where.path, where.given).map([](sqlite_outbox_admin opened) {
-        return std::unique_ptr<outbox_admin>(std::make_unique<sqlite_outbox_admin>(std::move(opened)));
-    });
+    return sqlite_outbox_admin::open(where.path, {.name = where.given, .busy_timeout = wait})
+        .map([](sqlite_outbox_admin opened) {
+            return std::unique_ptr<outbox_admin>(std::make_unique<sqlite_outbox_admin>(std::move(opened)));
+        });
 }
 
-result<void> init_outbox(const url& where) {
+result<void> init_outbox(const url& where, milliseconds wait) {
     if (where.scheme != "sqlite") return unopened(where);
-    return sqlite_outbox_admin::init(where.path, where.given).map([](const sqlite_outbox_admin&) {});
+    return sqlite_outbox_admin::init(where.path, {.name = where.given, .busy_timeout = wait})
+        .map([](const sqlite_outbox_admin&) {});
 }
 
 result<opened_sink> open_sink(const url& where, host& home) {

@@ -14,6 +14,7 @@
 
 #include <millrace/error.hpp>
 #include <millrace/outbox_look.hpp>
+#include <millrace/time.hpp>
 #include <millrace/url.hpp>
 
 #include <cstdint>
@@ -41,11 +42,12 @@ struct opened_outbox {
 };
 [[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home);
 
-/// On this thread, at once: `not_found` when there is no outbox.
-[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where);
+/// On this thread, at once: `not_found` when there is no outbox. A call fails with `unavailable` when others
+/// keep the database locked for longer than `wait`.
+[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait);
 
-/// Makes or upgrades the tables of an outbox where they are missing, at once.
-[[nodiscard]] result<void> init_outbox(const url& where);
+/// Makes or upgrades the tables of an outbox where they are missing, at once; `wait` as above.
+[[nodiscard]] result<void> init_outbox(const url& where, milliseconds wait);
 
 struct opened_sink {
     std::unique_ptr<event_sink> sink;

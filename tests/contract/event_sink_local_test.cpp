@@ -1,9 +1,9 @@
 #include "contract/event_sink_contract.hpp"
 #include "contract/loop_host.hpp"
-#include "contract/temporary_file.hpp"
 #include "local_admin.hpp"
 #include "local_read.hpp"
 #include "local_sink.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <memory>
 
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    temporary_directory directory_;
+    support::temporary_folder directory_;
     std::string file_{directory_.file("streams.db")};
     loop_host loop_;
     local_admin admin_{local_admin::open_or_create(file_).value()};

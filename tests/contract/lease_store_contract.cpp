@@ -1,8 +1,8 @@
 #include "contract/lease_store_contract.hpp"
 
-#include "contract/temporary_file.hpp"
 #include "memory_lease_store.hpp"
 #include "sqlite_lease_store.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <atomic>
 #include <limits>
@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    temporary_directory files_;
+    support::temporary_folder files_;
 };
 
 TEST_P(LeaseStore, IsEmptyAtFirst) {

@@ -1,12 +1,12 @@
 #include "contract/outbox_worlds.hpp"
 
 #include "contract/loop_host.hpp"
-#include "contract/temporary_file.hpp"
 #include "database.hpp"
 #include "fake_outbox.hpp"
 #include "lease_tables.hpp"
 #include "sqlite_outbox.hpp"
 #include "sqlite_outbox_admin.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <millrace/outbox.hpp>
 
@@ -75,7 +75,7 @@ public:
     }
 
 private:
-    temporary_directory files_;
+    support::temporary_folder files_;
     std::string path_ = files_.file("app.db");
     loop_host home_;
     sqlite_outbox_admin admin_ = sure(sqlite_outbox_admin::init(path_));

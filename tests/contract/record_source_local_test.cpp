@@ -1,8 +1,8 @@
 #include "contract/loop_host.hpp"
 #include "contract/record_source_contract.hpp"
-#include "contract/temporary_file.hpp"
 #include "local_admin.hpp"
 #include "local_source.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <atomic>
 #include <memory>
@@ -51,7 +51,7 @@ private:
     [[nodiscard]] wall_time now() const { return wall_time{milliseconds{clock_.load()}}; }
 
     std::atomic<std::int64_t> clock_{1'700'000'000'000};
-    temporary_directory directory_;
+    support::temporary_folder directory_;
     std::string file_{directory_.file("streams.db")};
     loop_host loop_;
     local_admin admin_{

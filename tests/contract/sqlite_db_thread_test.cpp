@@ -1,6 +1,6 @@
 #include "contract/loop_host.hpp"
-#include "contract/temporary_file.hpp"
 #include "db_thread.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -39,7 +39,7 @@ struct SqliteDbThread : testing::Test {
         });
     }
 
-    test::temporary_directory files;
+    support::temporary_folder files;
     std::string path = files.file("a.db");
     test::loop_host home;
     std::atomic<int> opened{0};

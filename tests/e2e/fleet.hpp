@@ -5,6 +5,7 @@
 #include "support/delivery_check.hpp"
 #include "support/line_follower.hpp"
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <chrono>
 #include <cstdint>

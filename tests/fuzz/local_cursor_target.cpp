@@ -1,6 +1,6 @@
-#include "contract/temporary_file.hpp"
 #include "local_admin.hpp"
 #include "local_read.hpp"
+#include "support/temporary_folder.hpp"
 #include "targets.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct small_stream {
             .value();
     }
 
-    test::temporary_directory directory;
+    support::temporary_folder directory;
     std::string file{directory.file("streams.db")};
     std::optional<sqlite::database> db;
 };

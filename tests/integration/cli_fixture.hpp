@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <chrono>
 #include <cstdlib>

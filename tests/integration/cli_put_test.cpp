@@ -1,4 +1,9 @@
 #include "cli_fixture.hpp"
+#include "write_lock.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
 
 namespace millrace::cli {
 namespace {
@@ -13,6 +18,14 @@ struct CliPut : Cli {
     std::string backlog() const {
         const std::string json = ok({"outbox", "stats", "--outbox", outbox(), "--json"});
         return json.substr(0, json.find(','));
+    }
+    [[nodiscard]] bool has_open(const support::process& which, const std::string& file) const {
+        std::error_code gone;
+        const std::filesystem::directory_iterator open("/proc/" + std::to_string(which.pid()) + "/fd", gone);
+        return std::any_of(begin(open), end(open), [&](const auto& one) {
+            std::error_code closed;
+            return std::filesystem::equivalent(one.path(), path(file), closed);
+        });
     }
 };
 
@@ -93,6 +106,23 @@ TEST_F(CliPut, AStreamTakesTheSameLines) {
         millrace({"stream", "put", "--stream", stream()}, "{\"topic\":\"other\",\"value\":\"x\"}\n");
     EXPECT_EQ(done.status, 2);
     EXPECT_THAT(done.errors, testing::StartsWith("line 1: the topic \"other\" is not the stream \"orders\""));
+}
+
+TEST_F(CliPut, ALockedOutboxIsWaitedForAsLongAsAsked) {
+    auto lock = std::make_unique<write_lock>(path("shop.db"));
+    auto patient = start(
+        {"outbox", "put", "--outbox", outbox(), "--topic", "t", "--value", "1", "--wait", "1m"}, "patient"
+    );
+    const auto hasty = put("", {"--topic", "t", "--value", "2", "--wait", "20ms"});
+    EXPECT_EQ(hasty.status, 1);
+    EXPECT_THAT(hasty.errors, AllOf(HasSubstr(outbox()), HasSubstr("database is locked")));
+    EXPECT_TRUE(support::eventually(std::chrono::seconds{15}, [&] { return has_open(patient, "shop.db"); }));
+    EXPECT_TRUE(patient.running()) << said("patient");
+    lock.reset();
+    const auto ended = patient.wait(std::chrono::seconds{15});
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 0) << said("patient");
+    EXPECT_EQ(backlog(), "{\"backlog\":1");
 }
 
 }  // namespace

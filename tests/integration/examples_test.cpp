@@ -1,5 +1,6 @@
 #include "local_admin.hpp"
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <chrono>
 #include <string>

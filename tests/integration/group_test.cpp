@@ -1,4 +1,5 @@
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <millrace/group.hpp>
 

@@ -1,12 +1,12 @@
 // The local stream under real threads and processes, and as source and sink together.
 
 #include "contract/loop_host.hpp"
-#include "contract/temporary_file.hpp"
 #include "database.hpp"
 #include "local_admin.hpp"
 #include "local_read.hpp"
 #include "local_sink.hpp"
 #include "local_source.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ constexpr int keys = 20;
 
 /// Appends records, five in a transaction, until the file "stop" appears; the data of a record is its number
 /// within the writer. Leaves how many were acknowledged in a file.
-int write_records(const test::temporary_directory& directory, int writer) {
+int write_records(const support::temporary_folder& directory, int writer) {
     auto admin = local_admin::open(directory.file("streams.db"), {.busy_timeout = 30s}).value();
     int count = 0;
     while (!std::filesystem::exists(directory.file("stop"))) {
@@ -118,7 +118,7 @@ void change_shards(local_admin& admin, std::size_t change) {
 }
 
 TEST(LocalStream, LosesNothingAndKeepsKeysInOrderWhileProcessesWriteAndShardsSplitAndMerge) {
-    const test::temporary_directory directory;
+    const support::temporary_folder directory;
     const auto file = directory.file("streams.db");
     // Closed again before the fork: a connection must not be carried into another process.
     ASSERT_TRUE(local_admin::open_or_create(file)->create_stream("orders", 2));
@@ -188,7 +188,7 @@ struct LocalPorts : testing::Test {
         return local::read_records(db, "orders", shard, read_cursor{"1"}, {}).value().records;
     }
 
-    test::temporary_directory directory;
+    support::temporary_folder directory;
     std::string file{directory.file("streams.db")};
     test::loop_host loop;
     local_admin admin{local_admin::open_or_create(file).value()};

@@ -3,6 +3,7 @@
 
 #include "local_admin.hpp"
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <millrace/consumer.hpp>
 #include <millrace/event.hpp>

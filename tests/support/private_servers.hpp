@@ -7,6 +7,7 @@
 #pragma once
 
 #include "support/process.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <csignal>
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "support/process.hpp"
 
+#include "support/temporary_folder.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -188,17 +190,6 @@ command_result run(
 std::string read_file(const std::filesystem::path& path) {
     std::ifstream file{path, std::ios::binary};
     return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-temporary_folder::temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "millrace-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) fail("cannot make a temporary folder");
-    path_ = name;
-}
-
-temporary_folder::~temporary_folder() {
-    std::error_code ignored;  // a folder that cannot be removed is no fault of the test
-    std::filesystem::remove_all(path_, ignored);
 }
 
 void pause_briefly() {

@@ -94,21 +94,6 @@ command_result run(
 template <class Condition>
 bool eventually(std::chrono::milliseconds limit, Condition condition);
 
-/// A folder of its own below the system's temporary folder, removed at the end.
-class temporary_folder {
-public:
-    temporary_folder();
-    ~temporary_folder();
-    temporary_folder(const temporary_folder&) = delete;
-    temporary_folder& operator=(const temporary_folder&) = delete;
-
-    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-    [[nodiscard]] std::string file(const std::string& name) const { return (path_ / name).string(); }
-
-private:
-    std::filesystem::path path_;
-};
-
 /// Waits a few milliseconds, for `eventually`.
 void pause_briefly();
 

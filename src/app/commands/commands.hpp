@@ -3,6 +3,8 @@
 
 #include "../option.hpp"
 
+#include <millrace/time.hpp>
+
 #include <string_view>
 #include <vector>
 
@@ -23,6 +25,8 @@ void add_version_command(std::vector<command_spec>& list);
 [[nodiscard]] option_spec group_option();
 [[nodiscard]] option_spec state_option();
 [[nodiscard]] option_spec json_option();
+[[nodiscard]] option_spec wait_option();
+[[nodiscard]] milliseconds wait_of(const settings& values);
 
 [[nodiscard]] option_spec count_option(
     std::string_view name, std::string_view fallback, std::string_view most, std::string_view meaning

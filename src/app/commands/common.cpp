@@ -1,4 +1,7 @@
 #include "commands.hpp"
+#include "settings.hpp"
+
+#include <chrono>
 
 namespace millrace::app {
 
@@ -47,6 +50,16 @@ option_spec json_option() {
         .fallback = "false",
         .meaning = "Print JSON instead of a table",
         .in_file = false};
+}
+
+option_spec wait_option() {
+    return time_option(
+        "wait", "5s", "0s", "10m", "Fail when another process keeps the database locked for so long"
+    );
+}
+
+milliseconds wait_of(const settings& values) {
+    return std::chrono::ceil<milliseconds>(values.duration("wait"));
 }
 
 option_spec count_option(

@@ -122,7 +122,7 @@ std::string shown(const std::optional<std::string>& bytes) {
 }
 
 exit_status list_dead(const settings& values) {
-    auto admin = open_outbox_admin(outbox_of(values));
+    auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
     if (!admin) return complain(admin.error());
     const auto rows = (*admin)->list_dead(selection_of(values), values.count("limit"));
     if (!rows) return complain(rows.error());
@@ -149,7 +149,7 @@ exit_status list_dead(const settings& values) {
 }
 
 exit_status show_dead(const settings& values) {
-    auto admin = open_outbox_admin(outbox_of(values));
+    auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
     if (!admin) return complain(admin.error());
     std::string out;
     for (const row_id id : ids_of(values)) {
@@ -172,7 +172,7 @@ exit_status settle(
     result<std::uint64_t> (outbox_admin::*what)(const dead_selection&),
     std::string_view verb
 ) {
-    auto admin = open_outbox_admin(outbox_of(values));
+    auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
     if (!admin) return complain(admin.error());
     const auto count = ((**admin).*what)(selection_of(values));
     if (!count) return complain(count.error());
@@ -211,6 +211,7 @@ std::vector<option_spec> selection_options() {
         {.name = "topic", .placeholder = "TOPIC", .meaning = "Only of this topic"},
         {.name = "key", .placeholder = "TEXT", .meaning = "Only of this key"},
         {.name = "key-base64", .placeholder = "BASE64", .meaning = "Only of this key, as bytes"},
+        wait_option(),
     };
 }
 
@@ -252,7 +253,7 @@ void add_dead_letter_commands(std::vector<command_spec>& list) {
         {.path = "outbox dead show",
          .about = "Show a row that was given up, with its payload",
          .example = "millrace outbox dead show --outbox sqlite:shop.db --id 17",
-         .options = {outbox_option(), id_option(true), json},
+         .options = {outbox_option(), id_option(true), json, wait_option()},
          .check = check_show,
          .run = show_dead}
     );

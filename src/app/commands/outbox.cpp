@@ -24,7 +24,7 @@ void check_outbox(const settings& values, faults& found) {
 
 exit_status init(const settings& values) {
     const url where = outbox_of(values);
-    if (const auto made = init_outbox(where); !made) return complain(made.error());
+    if (const auto made = init_outbox(where, wait_of(values)); !made) return complain(made.error());
     return print(fmt::format("{} is ready\n", where.given));
 }
 
@@ -34,7 +34,7 @@ void check_outbox_put(const settings& values, faults& found) {
 }
 
 exit_status put_outbox(const settings& values) {
-    const auto admin = open_outbox_admin(outbox_of(values));
+    const auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
     if (!admin) return complain(admin.error());
     return run_put(values, {}, [&](std::span<const event> events) -> result<void> {
         if (const auto put = (*admin)->put(events); !put) return tl::unexpected(put.error());
@@ -66,7 +66,7 @@ std::string stats_json(const outbox_stats& stats) {
 }
 
 exit_status show_stats(const settings& values) {
-    const auto admin = open_outbox_admin(outbox_of(values));
+    const auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
     if (!admin) return complain(admin.error());
     const auto stats = (*admin)->stats();
     if (!stats) return complain(stats.error());
@@ -90,7 +90,7 @@ exit_status hold_back(
     std::string_view before
 ) {
     const url where = outbox_of(values);
-    const auto admin = open_outbox_admin(where);
+    const auto admin = open_outbox_admin(where, wait_of(values));
     if (!admin) return complain(admin.error());
     const auto topic = values.has("topic") ? std::optional(values.text("topic")) : std::nullopt;
     const auto changed = ((**admin).*what)(topic);
@@ -127,7 +127,8 @@ command_spec holding(
              {.name = "topic",
               .kind = option_kind::name,
               .placeholder = "TOPIC",
-              .meaning = "Only this topic; all of the outbox without it"}},
+              .meaning = "Only this topic; all of the outbox without it"},
+             wait_option()},
         .check = check_outbox,
         .run = run};
 }
@@ -139,12 +140,13 @@ void add_outbox_commands(std::vector<command_spec>& list) {
         {.path = "outbox init",
          .about = "Make the tables of an outbox, and its file if need be",
          .example = "millrace outbox init --outbox sqlite:shop.db",
-         .options = {outbox_option()},
+         .options = {outbox_option(), wait_option()},
          .check = check_outbox,
          .run = init}
     );
     std::vector<option_spec> put{outbox_option()};
     add_put_options(put, true);
+    put.push_back(wait_option());
     list.push_back(
         {.path = "outbox put",
          .about = "Write one event, or NDJSON from standard input",
@@ -158,7 +160,7 @@ void add_outbox_commands(std::vector<command_spec>& list) {
         {.path = "outbox stats",
          .about = "Count what is undelivered and what was given up",
          .example = "millrace outbox stats --outbox sqlite:shop.db --json",
-         .options = {outbox_option(), json_option()},
+         .options = {outbox_option(), json_option(), wait_option()},
          .check = check_outbox,
          .run = show_stats}
     );

@@ -25,6 +25,10 @@ url address_of(const settings& values) {
     return parse_url(values.text("stream"), url_role::stream).value();
 }
 
+result<local_admin> open_admin(const url& where, const settings& values) {
+    return local_admin::open(where.path, {.busy_timeout = wait_of(values)});
+}
+
 void check_stream(const settings& values, faults& found) {
     check_url(values, "stream", url_role::stream, found);
 }
@@ -90,7 +94,7 @@ std::string describe_table(const local_stream_info& info) {
 
 exit_status create_stream(const settings& values) {
     const url where = address_of(values);
-    auto admin = local_admin::open_or_create(where.path);
+    auto admin = local_admin::open_or_create(where.path, {.busy_timeout = wait_of(values)});
     if (!admin) return complain(admin.error());
     std::optional<milliseconds> retention;
     if (values.has("retention")) {
@@ -107,7 +111,7 @@ exit_status create_stream(const settings& values) {
 
 exit_status describe_stream(const settings& values) {
     const url where = address_of(values);
-    auto admin = local_admin::open(where.path);
+    auto admin = open_admin(where, values);
     if (!admin) return complain(admin.error());
     const auto info = admin->describe(where.stream);
     if (!info) return complain(info.error());
@@ -121,7 +125,7 @@ void check_stream_put(const settings& values, faults& found) {
 
 exit_status put_stream(const settings& values) {
     const url where = address_of(values);
-    auto admin = local_admin::open(where.path);
+    auto admin = open_admin(where, values);
     if (!admin) return complain(admin.error());
     // A missing stream is said before any input is read.
     if (const auto info = admin->describe(where.stream); !info) return complain(info.error());
@@ -141,7 +145,7 @@ void check_split(const settings& values, faults& found) {
 
 exit_status split_shard(const settings& values) {
     const url where = address_of(values);
-    auto admin = local_admin::open(where.path);
+    auto admin = open_admin(where, values);
     if (!admin) return complain(admin.error());
     std::optional<hash_key> at;
     if (values.has("at")) at = hash_key::parse(values.text("at")).value();
@@ -162,7 +166,7 @@ void check_merge(const settings& values, faults& found) {
 
 exit_status merge_shards(const settings& values) {
     const url where = address_of(values);
-    auto admin = local_admin::open(where.path);
+    auto admin = open_admin(where, values);
     if (!admin) return complain(admin.error());
     const auto& shards = values.list("shard");
     const auto child = admin->merge(where.stream, shard_id{shards[0]}, shard_id{shards[1]});
@@ -183,7 +187,7 @@ void check_trim(const settings& values, faults& found) {
 
 exit_status trim_stream(const settings& values) {
     const url where = address_of(values);
-    auto admin = local_admin::open(where.path);
+    auto admin = open_admin(where, values);
     if (!admin) return complain(admin.error());
     local_trim what;
     if (values.has("before")) what.before = parse_time(values.text("before")).value();
@@ -222,7 +226,8 @@ void add_changes(std::vector<command_spec>& list) {
               shard_option(false),
               {.name = "at",
                .placeholder = "HASH",
-               .meaning = "First hash of the second child; the middle by default"}},
+               .meaning = "First hash of the second child; the middle by default"},
+              wait_option()},
          .check = check_split,
          .run = split_shard}
     );
@@ -232,7 +237,7 @@ void add_changes(std::vector<command_spec>& list) {
          .example =
              "millrace stream merge --stream local:streams.db/orders --shard shardId-000000000001 --shard "
              "shardId-000000000002",
-         .options = {stream_option(), shard_option(true)},
+         .options = {stream_option(), shard_option(true), wait_option()},
          .check = check_merge,
          .run = merge_shards}
     );
@@ -254,7 +259,8 @@ void add_changes(std::vector<command_spec>& list) {
                .kind = kind::count,
                .placeholder = "N",
                .meaning = "Remove up to this sequence number",
-               .most = "9223372036854775807"}},
+               .most = "9223372036854775807"},
+              wait_option()},
          .check = check_trim,
          .run = trim_stream}
     );
@@ -281,7 +287,8 @@ void add_stream_commands(std::vector<command_spec>& list) {
                .placeholder = "TIME",
                .meaning = "What trim removes by default: records older than this",
                .least = "1s",
-               .most = "36500d"}},
+               .most = "36500d"},
+              wait_option()},
          .check = check_stream,
          .run = create_stream}
     );
@@ -289,12 +296,13 @@ void add_stream_commands(std::vector<command_spec>& list) {
         {.path = "stream describe",
          .about = "Show the shards of a stream",
          .example = "millrace stream describe --stream local:streams.db/orders",
-         .options = {stream_option(), json_option()},
+         .options = {stream_option(), json_option(), wait_option()},
          .check = check_stream,
          .run = describe_stream}
     );
     std::vector<option_spec> put{stream_option()};
     add_put_options(put, false);
+    put.push_back(wait_option());
     list.push_back(
         {.path = "stream put",
          .about = "Append one event, or NDJSON from standard input",

@@ -177,7 +177,7 @@ void coordinator::on(const workers_listed& reply) {
 void coordinator::end_lapsed(const std::vector<worker_row>& over) {
     for (const auto& row : over) {
         if (row.incarnation == mine_ || !ending_.insert(row.incarnation).second) continue;
-        tell(
+        actions_.emplace_back(group_note{
             log_level::warning,
             "session.lapsed",
             "worker",
@@ -192,8 +192,8 @@ void coordinator::end_lapsed(const std::vector<worker_row>& over) {
                           row.process.host,
                           std::chrono::floor<milliseconds>(row.lease).count()
                       )
-            )
-        );
+            ),
+            true});  // as often as the store refuses to end it
         actions_.emplace_back(end_session{row.incarnation, row.counter});
     }
 }
@@ -258,7 +258,7 @@ void coordinator::on(const session_ended_reply& reply) {
     ending_.erase(reply.session);
     if (!reply.outcome && reply.outcome.error().code != errc::conflict) {
         // The next tick tries again; at once would turn as fast as the store fails.
-        return tell(log_level::warning, "session.end_failed", "error", {}, reply.outcome.error().detail);
+        return tell_failure("session.end_failed", "error", {}, reply.outcome.error());
     }
     // Whether we ended it or somebody else did, the next listing shows it.
     want_workers_ = true;

@@ -59,8 +59,15 @@ dead_event dead_at(const statement& row) {
 
 }  // namespace
 
-result<sqlite_outbox_admin> sqlite_outbox_admin::init(const std::string& path, const std::string& name) {
-    auto db = database::open(path, {.mode = sqlite::open_mode::create, .name = name});
+result<sqlite_outbox_admin> sqlite_outbox_admin::init(
+    const std::string& path, sqlite_outbox_admin_options options
+) {
+    auto db = database::open(
+        path,
+        {.mode = sqlite::open_mode::create,
+         .busy_timeout = options.busy_timeout,
+         .name = std::move(options.name)}
+    );
     if (!db) return tl::unexpected(std::move(db.error()));
     if (auto made = outbox_schema::create(db->handle(), db->name()); !made) {
         return tl::unexpected(std::move(made.error()));
@@ -68,9 +75,15 @@ result<sqlite_outbox_admin> sqlite_outbox_admin::init(const std::string& path, c
     return sqlite_outbox_admin(std::move(*db));
 }
 
-result<sqlite_outbox_admin> sqlite_outbox_admin::open(const std::string& path, const std::string& name) {
+result<sqlite_outbox_admin> sqlite_outbox_admin::open(
+    const std::string& path, sqlite_outbox_admin_options options
+) {
     auto db = database::open(
-        path, {.mode = sqlite::open_mode::must_exist, .name = name, .when_missing = when_missing}
+        path,
+        {.mode = sqlite::open_mode::must_exist,
+         .busy_timeout = options.busy_timeout,
+         .name = std::move(options.name),
+         .when_missing = when_missing}
     );
     if (!db) return tl::unexpected(std::move(db.error()));
     if (auto usable = outbox_schema::check(db->handle(), db->name()); !usable) {

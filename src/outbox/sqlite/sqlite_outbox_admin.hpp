@@ -4,22 +4,28 @@
 #include "database.hpp"
 #include "port/outbox_admin.hpp"
 
+#include <millrace/time.hpp>
+
 #include <memory>
 #include <string>
 
 namespace millrace {
 
+struct sqlite_outbox_admin_options {
+    std::string name;                  ///< How messages name the file, such as its URL; the path when empty.
+    milliseconds busy_timeout{5'000};  ///< How long a call waits for other writers before `unavailable`.
+};
+
 class sqlite_outbox_admin final : public outbox_admin {
 public:
-    /// Makes the file and the tables where they are missing; changes nothing where they are there. `name` is
-    /// how messages name the file, such as its URL.
+    /// Makes the file and the tables where they are missing; changes nothing where they are there.
     [[nodiscard]] static result<sqlite_outbox_admin> init(
-        const std::string& path, const std::string& name = {}
+        const std::string& path, sqlite_outbox_admin_options options = {}
     );
 
     /// `not_found` when the file or its tables are missing.
     [[nodiscard]] static result<sqlite_outbox_admin> open(
-        const std::string& path, const std::string& name = {}
+        const std::string& path, sqlite_outbox_admin_options options = {}
     );
 
     result<std::optional<row_id>> put(std::span<const event> events) override;

@@ -71,7 +71,8 @@ result<std::uint64_t> sequence_after(
             fmt::format(
                 "sequence number {} of {} was never given by stream \"{}\" in {}, whose next number is {}; "
                 "the "
-                "position belongs to another stream, or the file was restored from an older copy",
+                "position belongs to another stream, or the file was restored from an older copy; reset the "
+                "group",
                 last.sequence.to_string(),
                 shard.value(),
                 view.stream.name,

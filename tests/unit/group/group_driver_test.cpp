@@ -75,7 +75,7 @@ TEST_F(GroupDriver, AKilledWorkerOfAnotherMachineLapsesByItsOwnLease) {
     world.run_for(4s);
     EXPECT_EQ(b.held.size(), 4U);
     EXPECT_EQ(worker_rows(), 1U);
-    EXPECT_EQ(b.log.events["session.lapsed"], 1);
+    EXPECT_EQ(b.log.count("session.lapsed"), 1U);
 }
 
 TEST_F(GroupDriver, ASessionThatCannotBeEndedIsTriedOncePerTick) {
@@ -86,8 +86,8 @@ TEST_F(GroupDriver, ASessionThatCannotBeEndedIsTriedOncePerTick) {
         b.store.force("remove", fate::unavailable);
     workers.front()->crash();
     world.run_for(30s);
-    EXPECT_EQ(b.log.events["session.end_failed"], 5);
-    EXPECT_LE(b.log.events["session.lapsed"], 6);
+    EXPECT_EQ(b.log.times("session.end_failed"), 5U);
+    EXPECT_LE(b.log.count("session.lapsed"), 6U);
     EXPECT_EQ(b.held.size(), 4U) << "and it goes on once the store answers again";
 
     for (int i = 0; i < 1000; ++i)
@@ -96,9 +96,11 @@ TEST_F(GroupDriver, ASessionThatCannotBeEndedIsTriedOncePerTick) {
     world.run_for(3s);
     c.crash();
     world.run_for(13s);
-    const auto before = b.log.events["session.end_failed"];
-    world.run_for(3s);
-    EXPECT_LE(b.log.events["session.end_failed"] - before, 11) << "a failing store is asked in a tight loop";
+    const auto before = b.log.times("session.end_failed");
+    world.run_for(15s);
+    EXPECT_LE(b.log.times("session.end_failed") - before, 70U) << "a failing store is asked in a tight loop";
+    EXPECT_LE(b.log.count("session.end_failed"), 15U) << "and that is said in part";
+    EXPECT_LE(b.log.count("session.lapsed"), 15U);
 }
 
 TEST_F(GroupDriver, AKilledProcessOfTheSameMachineIsReplacedWithinASecond) {
@@ -315,10 +317,10 @@ TEST_F(GroupDriver, ACheckpointThatCannotBeWrittenIsSaidAtOnceAndThenNowAndAgain
         a.store.force("write", fate::unavailable);
     ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(9), 9));
     world.run_for(2s);
-    EXPECT_GE(a.log.events["checkpoint.failed"], 1);
+    EXPECT_GE(a.log.count("checkpoint.failed"), 1U);
     world.run_for(60s);
-    EXPECT_GE(a.log.events["checkpoint.failed"], 6);
-    EXPECT_LE(a.log.events["checkpoint.failed"], 18);
+    EXPECT_GE(a.log.count("checkpoint.failed"), 6U);
+    EXPECT_LE(a.log.count("checkpoint.failed"), 18U);
     EXPECT_TRUE(a.acts_on(lease.shard));
 }
 

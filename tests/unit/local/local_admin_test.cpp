@@ -1,7 +1,7 @@
 #include "local_admin.hpp"
 
-#include "contract/temporary_file.hpp"
 #include "database.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -51,7 +51,7 @@ struct LocalAdmin : testing::Test {
         return shards;
     }
 
-    test::temporary_directory directory;
+    support::temporary_folder directory;
     std::string file{directory.file("streams.db")};
     wall_time now{1'700'000'000'000ms};
     local_admin_options options{.busy_timeout = 20ms, .clock = [this] { return now; }, .trim_batch_rows = 3};
@@ -347,7 +347,7 @@ struct LocalFile : testing::Test {
     }
     void write(const std::string& path, const std::string& bytes) { std::ofstream(path) << bytes; }
 
-    test::temporary_directory directory;
+    support::temporary_folder directory;
     std::string file{directory.file("streams.db")};
 };
 

@@ -1,7 +1,7 @@
 #include "local_read.hpp"
 
-#include "contract/temporary_file.hpp"
 #include "local_admin.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ struct LocalRead : testing::Test {
         return from::after{{sequence_number{sequence}, 0}};
     }
 
-    test::temporary_directory directory;
+    support::temporary_folder directory;
     std::string file{directory.file("streams.db")};
     wall_time now{1'700'000'000'000ms};
     const local_clock clock{[this] { return now; }};

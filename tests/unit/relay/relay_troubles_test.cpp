@@ -18,26 +18,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-auto answers(std::string value, errc code) {
-    return [value = std::move(value), code](const outbox_row& row) -> std::optional<error> {
-        if (row.value == value) return error{code, retry_advice::never, false, "simulated refusal"};
-        return std::nullopt;
-    };
-}
-
-// What the lines stand for: each for its rows, or for those that were left out.
-std::size_t counted(const std::vector<std::string>& lines) {
-    std::size_t sum = 0;
-    for (const auto& line : lines) {
-        const auto more = line.find("more=");
-        sum += more == std::string::npos ? 1 : std::stoul(line.substr(more + 5));
-    }
-    return sum;
-}
-
 TEST(RelayTroubles, ABurialAndAParkedLaneAreSaidWithTheirReasonButWithoutTheKey) {
     relay_world w;
-    w.service.verdict = answers("bad", errc::refused_record);
+    w.service.verdict = refuses("bad");
     w.put("confidential", "v");
     w.put("confidential", "bad");
     w.put("confidential", "v");
@@ -62,7 +45,7 @@ TEST(RelayTroubles, ABurialAndAParkedLaneAreSaidWithTheirReasonButWithoutTheKey)
 
 TEST(RelayTroubles, LanesThatAreFoundParkedOrFreedAreSaid) {
     relay_world w;
-    w.service.verdict = answers("bad", errc::refused_record);
+    w.service.verdict = refuses("bad");
     w.put("k", "bad");
     w.driver->start(epoch{1});
     ASSERT_TRUE(w.run_until_empty());
@@ -80,7 +63,7 @@ TEST(RelayTroubles, LanesThatAreFoundParkedOrFreedAreSaid) {
 
 TEST(RelayTroubles, AFloodOfBurialsIsAFewLinesAndACountThatMissesNone) {
     relay_world w;
-    w.service.verdict = answers("bad", errc::refused_record);
+    w.service.verdict = refuses("bad");
     for (auto i = 0; i < 500; ++i)
         w.put("k" + std::to_string(i), "bad");
     w.driver->start(epoch{1});
@@ -88,13 +71,13 @@ TEST(RelayTroubles, AFloodOfBurialsIsAFewLinesAndACountThatMissesNone) {
     w.world.run_for(10s);
     const auto lines = w.log.of("relay.row_buried");
     EXPECT_LE(lines.size(), 10U);
-    EXPECT_EQ(counted(lines), 500U);
+    EXPECT_EQ(w.log.times("relay.row_buried"), 500U);
 }
 
 TEST(RelayTroubles, AnErrorThatIsNoVerdictIsTriedAgainAndSeenAndBuriesNothingAndStopsNoOtherLane) {
     for (const auto code : {errc::permission_denied, errc::invalid_config, errc::corrupt, errc::not_found}) {
         relay_world w({.relay = {.max_attempts = 2, .retry_max = 2s}});
-        w.service.verdict = answers("locked", code);
+        w.service.verdict = refuses("locked", refusal(code));
         w.put("k", "locked");
         w.put("k", "v");
         for (auto i = 0; i < 50; ++i)

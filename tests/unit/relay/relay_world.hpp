@@ -4,6 +4,7 @@
 #include "fake_outbox.hpp"
 #include "fake_sink.hpp"
 #include "relay_driver.hpp"
+#include "unit/remembered_log.hpp"
 
 #include <cstdint>
 #include <map>
@@ -17,28 +18,6 @@
 #include <gtest/gtest.h>
 
 namespace millrace::sim {
-
-/// Remembers every line as `event name=value ...`.
-class remembered_lines final : public log_sink {
-public:
-    [[nodiscard]] bool enabled(log_level level) const noexcept override { return level >= log_level::info; }
-    void write(log_level, std::string_view event, std::initializer_list<log_field> fields) override {
-        std::string line(event);
-        for (const auto& field : fields)
-            line += " " + std::string(field.name) + "=" + field.value;
-        lines.push_back(std::move(line));
-    }
-
-    /// Those of one event.
-    [[nodiscard]] std::vector<std::string> of(const std::string& event) const {
-        std::vector<std::string> found;
-        for (const auto& line : lines)
-            if (line.rfind(event + " ", 0) == 0) found.push_back(line);
-        return found;
-    }
-
-    std::vector<std::string> lines;
-};
 
 struct relay_settings {
     std::uint64_t seed{1};
@@ -84,7 +63,7 @@ public:
     rng random;
     faults outbox_faults{.latency_min = 100us, .latency_max = 1ms};
     faults sink_faults{.latency_min = 100us, .latency_max = 2ms};
-    remembered_lines log;
+    test::remembered_log log;
     sim_host host{world, random, {}, &log};
     outbox_table table{world};
     sink_service service;
@@ -139,5 +118,17 @@ private:
     sink_options sink_plan_;
     std::map<lane_key, std::set<row_id>> unsettled_;
 };
+
+inline error refusal(errc code = errc::refused_record, retry_advice retry = retry_advice::never) {
+    return {code, retry, false, "simulated refusal"};
+}
+
+/// The verdict of a sink that refuses the rows with this value.
+inline auto refuses(std::string value, error why = refusal()) {
+    return [value = std::move(value), why](const outbox_row& row) -> std::optional<error> {
+        if (row.value == value) return why;
+        return std::nullopt;
+    };
+}
 
 }  // namespace millrace::sim

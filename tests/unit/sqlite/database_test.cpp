@@ -1,6 +1,6 @@
 #include "database.hpp"
 
-#include "contract/temporary_file.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +39,7 @@ struct SqliteDatabase : testing::Test {
         return std::move(*db);
     }
 
-    test::temporary_directory files;
+    support::temporary_folder files;
     std::string path = files.file("a.db");
 };
 

@@ -1,7 +1,7 @@
 #include "lease_tables.hpp"
 
-#include "contract/temporary_file.hpp"
 #include "sqlite_lease_store.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <string>
 
@@ -31,7 +31,7 @@ struct LeaseTables : testing::Test {
     }
 
     const group_key g{"s", "g"};
-    test::temporary_directory files;
+    support::temporary_folder files;
     std::string path = files.file("state.db");
 };
 

@@ -1,8 +1,8 @@
 #include "outbox_pauses.hpp"
 
-#include "contract/temporary_file.hpp"
 #include "outbox_tables.hpp"
 #include "sqlite_outbox_admin.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <optional>
 #include <string>
@@ -34,7 +34,7 @@ struct SqliteOutboxPauses : testing::Test {
         return found;
     }
 
-    test::temporary_directory files;
+    support::temporary_folder files;
     std::string path = files.file("app.db");
     sqlite_outbox_admin admin = sqlite_outbox_admin::init(path).value();
     sqlite::database db = sqlite::database::open(path, {.name = "sqlite:app.db"}).value();

@@ -1,8 +1,8 @@
 #include "outbox_schema.hpp"
 
-#include "contract/temporary_file.hpp"
 #include "database.hpp"
 #include "sqlite_outbox_admin.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <millrace/outbox.hpp>
 
@@ -38,7 +38,7 @@ struct OutboxSchema : testing::Test {
         return found;
     }
     error open_error() {
-        auto opened = sqlite_outbox_admin::open(path, "sqlite:app.db");
+        auto opened = sqlite_outbox_admin::open(path, {.name = "sqlite:app.db"});
         EXPECT_FALSE(opened);
         return opened ? error{} : opened.error();
     }
@@ -46,7 +46,7 @@ struct OutboxSchema : testing::Test {
     struct close {
         void operator()(sqlite3* db) const { sqlite3_close(db); }
     };
-    test::temporary_directory files;
+    support::temporary_folder files;
     std::string path = files.file("app.db");
     std::unique_ptr<sqlite3, close> application;
 };

@@ -1,8 +1,8 @@
 #include "outbox_tables.hpp"
 
-#include "contract/temporary_file.hpp"
 #include "outbox_schema.hpp"
 #include "sqlite_outbox_admin.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <millrace/outbox.hpp>
 
@@ -49,7 +49,7 @@ struct SqliteOutbox : testing::Test {
         return std::string(reply.ahead->rows().back().malformed);
     }
 
-    test::temporary_directory files;
+    support::temporary_folder files;
     std::string path = files.file("app.db");
     sqlite_outbox_admin admin = sqlite_outbox_admin::init(path).value();
     sqlite::database db = open();

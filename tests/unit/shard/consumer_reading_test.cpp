@@ -1,0 +1,155 @@
+// Outages, gaps and cursors that expire.
+#include "consumer_world.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using namespace testing_shard;
+
+TEST_F(ConsumerDriver, ReadsOnAfterAnOutage) {
+    grant(0);
+    world.run_for(1s);
+    plan.down = true;
+    append(1, 2);
+    world.run_for(60s);
+    plan.down = false;
+    world.run_for(options.backoff_max);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 1 2"}));
+}
+
+TEST_F(ConsumerDriver, ATrimmedCheckpointGoesOnAtTheHorizonAndReportsOneGap) {
+    append(1, 5);
+    make();
+    leases->rows[shard(0)].reached = checkpoint{stream.shards()[0]->records[0].position, loop.wall()};
+    stream.trim(shard(0), 3);
+    grant(0);
+    world.run_for(1s);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 4 5"}));
+    EXPECT_EQ(consumer->counters().gaps_reported, 1U);
+    EXPECT_EQ(log.count("shard.gap"), 1U);
+}
+
+TEST_F(ConsumerDriver, AShardThatIsGoneEndsAndIsSaid) {
+    grant(1);
+    world.run_for(1s);
+    EXPECT_EQ(handler.told, (lines{"assigned 1", "finished 1"}));
+    EXPECT_EQ(log.count("shard.gone"), 1U);
+}
+
+struct RetainingStream : ConsumerDriver {
+    RetainingStream()
+        : ConsumerDriver({}, {.trimmed_is_error = false, .retention = milliseconds{3'600'000}}) {}
+};
+
+TEST_F(RetainingStream, ACheckpointOlderThanTheRetentionReportsAPossibleGap) {
+    append(1, 3);
+    world.run_for(std::chrono::hours{2});
+    make();
+    const auto& first = stream.shards()[0]->records[0];
+    leases->rows[shard(0)].reached = checkpoint{first.position, sim::wall_at(first.arrived)};
+    client.force(
+        "list_shards", sim::fate::unavailable
+    );  // a failed look is no end: the next grant asks again
+    grant(0);
+    world.run_for(1s);
+    EXPECT_EQ(consumer->counters().gaps_reported, 0U);
+    consumer->revoke(shard(0));
+    world.run_for(1s);
+    leases->rows[shard(0)].reached = checkpoint{first.position, sim::wall_at(first.arrived)};
+    grant(0);
+    world.run_for(1s);
+    EXPECT_EQ(consumer->counters().gaps_reported, 1U);
+    EXPECT_EQ(log.count("shard.gap"), 1U);
+}
+
+TEST_F(RetainingStream, AFreshCheckpointReportsNone) {
+    append(1, 3);
+    make();
+    leases->rows[shard(0)].reached = checkpoint{stream.shards()[0]->records[0].position, loop.wall()};
+    grant(0);
+    world.run_for(1s);
+    EXPECT_EQ(consumer->counters().gaps_reported, 0U);
+}
+
+struct ShortLivedCursors : ConsumerDriver {
+    ShortLivedCursors() : ConsumerDriver({}, {.cursor_life = 2s}) {}
+};
+
+TEST_F(ShortLivedCursors, ASlowHandlerCostsTheCursorButNoRecordAndNoRepetition) {
+    options.read_records = 2;
+    options.batch_records = 2;
+    pool.takes = 10s;
+    append(1, 8);
+    grant(0);
+    world.run_for(5min);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 1 2", "0: 3 4", "0: 5 6", "0: 7 8"}));
+}
+
+TEST_F(ShortLivedCursors, LatestLosesNothingWhenItsCursorExpiresBeforeTheFirstRecord) {
+    append(1, 1);
+    world.run_for(5s);
+    grant(0, from::latest{});
+    world.run_for(10ms);
+    plan.down = true;
+    append(2, 3);
+    world.run_for(10s);
+    plan.down = false;
+    world.run_for(20s);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 2 3"}));
+}
+
+TEST_F(ConsumerDriver, TheNextReadIsUnderWayWhileTheHandlerWorks) {
+    options.read_records = 100;
+    options.batch_records = 100;
+    append(1, 300);
+    pool.takes = 1s;
+    grant(0);
+    world.run_for(500ms);
+    EXPECT_EQ(handler.calls, 0);
+    EXPECT_EQ(consumer->counters().records_read, 200U);  // one in the call, one ahead, no more
+}
+
+TEST_F(ConsumerDriver, ReadingPausesWhileTooManyRecordsWaitForAnAcknowledgement) {
+    options.shard_unacknowledged = 10;
+    options.batch_records = 4;
+    append(1, 30);
+    std::vector<acknowledger> kept;
+    handler.behave = [&](const auto&, const delivery& how) {
+        kept.push_back(how.acknowledge);
+        return handled::later;
+    };
+    grant(0);
+    world.run_for(10s);
+    EXPECT_EQ(consumer->counters().records_read, 10U);
+    while (!kept.empty()) {
+        for (const auto& ack : std::exchange(kept, {}))
+            ack.all();
+        world.run_for(10s);
+    }
+    EXPECT_EQ(checkpoint_data(0), "30");
+}
+
+TEST_F(ConsumerDriver, MemoryThatTheHandlerKeepsIsCountedUntilItLetsGo) {
+    append(1, 2);
+    std::vector<std::shared_ptr<const record_batch>> kept;
+    handler.behave = [&](const auto& batch, const delivery&) {
+        kept.push_back(batch);
+        return handled::all;
+    };
+    grant(0);
+    world.run_for(1s);
+    EXPECT_EQ(checkpoint_data(0), "2");
+    EXPECT_GT(consumer->counters().bytes_in_memory, 0U);
+    kept.clear();
+    world.run_for(1s);
+    EXPECT_EQ(consumer->counters().bytes_in_memory, 0U);
+}
+
+}  // namespace
+}  // namespace millrace
