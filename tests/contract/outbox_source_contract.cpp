@@ -1,6 +1,5 @@
 #include "contract/outbox_source_contract.hpp"
 
-#include "contract/await.hpp"
 #include "contract/outbox_worlds.hpp"
 
 #include <optional>
@@ -15,70 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using condition = bury_request::condition;
-
-struct OutboxSource : testing::TestWithParam<outbox_source_case> {
-    template <class T, class F>
-    result<T> await(F request) {
-        return await_once<T>(request, [this](const auto& done) { return world->run_until(done); });
-    }
-    fetch_reply fetch(fetch_request request = {}) {
-        auto reply =
-            await<fetch_reply>([&](auto done) { source.fetch(std::move(request), std::move(done)); });
-        EXPECT_TRUE(reply) << reply.error().detail;
-        return reply.value();
-    }
-    result<std::uint64_t> remove(std::vector<id_range> ranges, epoch e = owner, row_id low_water = {}) {
-        return await<std::uint64_t>([&](auto done) {
-            source.remove(std::move(ranges), low_water, e, std::move(done));
-        });
-    }
-    result<void> bury(bury_request request, epoch e = owner) {
-        return await<void>([&](auto done) { source.bury(std::move(request), e, std::move(done)); });
-    }
-    outbox_start start() {
-        return await<outbox_start>([&](auto done) { source.start(std::move(done)); }).value();
-    }
-    std::vector<lane_key> parked() { return start().parked; }
-    static std::vector<std::int64_t> ids(const std::shared_ptr<const row_batch>& batch) {
-        std::vector<std::int64_t> found;
-        for (const auto& row : batch->rows())
-            found.push_back(row.id.value());
-        return found;
-    }
-    /// The hint is remembered now and then only, and may be forgotten.
-    row_id hint_after(std::size_t tries, row_id low_water, epoch e = owner) {
-        for (std::size_t i = 0; i < tries; ++i) {
-            EXPECT_TRUE(remove({}, e, low_water));
-            if (const auto hint = start().low_water; hint != row_id{}) return hint;
-        }
-        return {};
-    }
-    std::vector<std::int64_t> rows() { return ids(fetch().ahead); }
-    std::int64_t put(const event& what) { return world->put(what).value(); }
-    static event an_event(std::string key) { return {"orders", std::move(key), "v", {}, std::nullopt}; }
-    static bury_request request(std::vector<std::int64_t> which, std::string key, condition when) {
-        bury_request made;
-        for (const auto id : which)
-            made.rows.emplace_back(id);
-        made.lane = {"orders", std::move(key), std::nullopt};
-        made.when = when;
-        made.reason = "refused_record";
-        made.detail = "too large";
-        made.attempts = 2;
-        return made;
-    }
-
-    static constexpr std::uint64_t owner_epoch = 7;
-    static inline const epoch owner{owner_epoch};
-    static inline const epoch stale{owner_epoch - 1};
-
-    std::unique_ptr<outbox_world> world = [] {
-        auto made = GetParam().make();
-        made->own(owner);
-        return made;
-    }();
-    outbox_source& source = world->source();
-};
 
 TEST_P(OutboxSource, HasNoRowsAtFirst) {
     const auto reply = fetch();
@@ -387,7 +322,9 @@ TEST_P(OutboxSource, SignalsNewRowsUntilNobodyWatches) {
     int signals = 0;
     source.watch([&] { ++signals; });
     put(an_event("a"));
-    EXPECT_TRUE(world->run_until([&] { return signals > 0; }));
+    if (GetParam().signals_changes) {
+        EXPECT_TRUE(world->run_until([&] { return signals > 0; }));
+    }
     source.watch({});
     const auto before = signals;
     put(an_event("a"));

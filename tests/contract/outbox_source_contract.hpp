@@ -1,14 +1,19 @@
 /// What every outbox must do, the fakes and the real ones alike.
 #pragma once
 
+#include "contract/await.hpp"
 #include "port/outbox_source.hpp"
 
 #include <millrace/event.hpp>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace millrace::test {
 
@@ -53,10 +58,78 @@ struct outbox_source_case {
     std::string name;
     std::function<std::unique_ptr<outbox_world>()> make;
     bool remembers_low_water{true};
+    bool signals_changes{true};
 };
 
 inline void PrintTo(const outbox_source_case& which, std::ostream* out) {
     *out << which.name;
 }
+
+/// The fixture of the suite; implementations that need a server instantiate it apart.
+struct OutboxSource : testing::TestWithParam<outbox_source_case> {
+    template <class T, class F>
+    result<T> await(F request) {
+        return await_once<T>(request, [this](const auto& done) { return world->run_until(done); });
+    }
+    fetch_reply fetch(fetch_request request = {}) {
+        auto reply =
+            await<fetch_reply>([&](auto done) { source.fetch(std::move(request), std::move(done)); });
+        EXPECT_TRUE(reply) << reply.error().detail;
+        return reply.value();
+    }
+    result<std::uint64_t> remove(std::vector<id_range> ranges, epoch e = owner, row_id low_water = {}) {
+        return await<std::uint64_t>([&](auto done) {
+            source.remove(std::move(ranges), low_water, e, std::move(done));
+        });
+    }
+    result<void> bury(bury_request request, epoch e = owner) {
+        return await<void>([&](auto done) { source.bury(std::move(request), e, std::move(done)); });
+    }
+    outbox_start start() {
+        return await<outbox_start>([&](auto done) { source.start(std::move(done)); }).value();
+    }
+    std::vector<lane_key> parked() { return start().parked; }
+    static std::vector<std::int64_t> ids(const std::shared_ptr<const row_batch>& batch) {
+        std::vector<std::int64_t> found;
+        for (const auto& row : batch->rows())
+            found.push_back(row.id.value());
+        return found;
+    }
+    /// The hint is remembered now and then only, and may be forgotten.
+    row_id hint_after(std::size_t tries, row_id low_water, epoch e = owner) {
+        for (std::size_t i = 0; i < tries; ++i) {
+            EXPECT_TRUE(remove({}, e, low_water));
+            if (const auto hint = start().low_water; hint != row_id{}) return hint;
+        }
+        return {};
+    }
+    std::vector<std::int64_t> rows() { return ids(fetch().ahead); }
+    std::int64_t put(const event& what) { return world->put(what).value(); }
+    static event an_event(std::string key) { return {"orders", std::move(key), "v", {}, std::nullopt}; }
+    static bury_request request(
+        std::vector<std::int64_t> which, std::string key, bury_request::condition when
+    ) {
+        bury_request made;
+        for (const auto id : which)
+            made.rows.emplace_back(id);
+        made.lane = {"orders", std::move(key), std::nullopt};
+        made.when = when;
+        made.reason = "refused_record";
+        made.detail = "too large";
+        made.attempts = 2;
+        return made;
+    }
+
+    static constexpr std::uint64_t owner_epoch = 7;
+    static inline const epoch owner{owner_epoch};
+    static inline const epoch stale{owner_epoch - 1};
+
+    std::unique_ptr<outbox_world> world = [] {
+        auto made = GetParam().make();
+        made->own(owner);
+        return made;
+    }();
+    outbox_source& source = world->source();
+};
 
 }  // namespace millrace::test

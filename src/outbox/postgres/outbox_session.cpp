@@ -1,0 +1,138 @@
+#include "outbox_session.hpp"
+
+#include "lease_layout.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace millrace::postgres {
+
+namespace {
+
+/// Makers of tables wait for each other: at the same time, CREATE TABLE IF NOT EXISTS fails.
+constexpr const char* one_at_a_time = "SELECT pg_advisory_xact_lock(1296911730, 0)";
+
+result<bool> all_there(connection& db, const outbox_layout& layout) {
+    const relay_tables tables(layout.table.schema);
+    const lease_tables_of leases(layout.table.schema);
+    std::string sql = "SELECT pg_is_in_recovery()";
+    for (const auto* const table :
+         {&tables.outbox,
+          &tables.low_water,
+          &tables.dead,
+          &tables.parked,
+          &tables.paused,
+          &leases.meta,
+          &leases.group,
+          &leases.worker,
+          &leases.shard}) {
+        sql += fmt::format(", to_regclass({}) IS NOT NULL", quote_literal(*table));
+    }
+    const auto found = db.run({std::move(sql), effect::reads, "look for the relay's tables in"});
+    if (!found) return tl::unexpected(found.error());
+    constexpr int tables_count = 9;
+    if (found->boolean(0, 0).value_or(false)) {
+        return fail(
+            errc::unavailable,
+            fmt::format("{} is a standby; this waits for its promotion", db.name()),
+            retry_advice::after_delay
+        );
+    }
+    for (int i = 1; i <= tables_count; ++i) {
+        if (!found->boolean(0, i).value_or(false)) return false;
+    }
+    return true;
+}
+
+/// Nothing when the row of the outbox is missing.
+result<std::optional<std::int64_t>> readable_by(connection& db, const outbox_layout& layout) {
+    const relay_tables tables(layout.table.schema);
+    const auto found = db.run(
+        {fmt::format(
+             "SELECT readable_by FROM {} WHERE outbox = {}", tables.outbox, quote_literal(layout.table.table)
+         ),
+         effect::reads,
+         "read the version of the outbox in"}
+    );
+    if (!found) return tl::unexpected(found.error());
+    return found->empty() ? std::nullopt : found->integer(0, 0);
+}
+
+error without_right(const connection& db, const outbox_layout& layout, error why) {
+    std::string script;
+    for (const auto& sql : relay_tables_layout(layout.table))
+        script += " " + sql + ";";
+    why.detail = fmt::format(
+        "the relay's own tables are missing in schema {} of {}, and this role may not make them ({}); let "
+        "the "
+        "owner "
+        "run `millrace outbox init`, or this SQL:{}",
+        layout.table.schema,
+        db.name(),
+        why.detail,
+        script
+    );
+    return why;
+}
+
+result<void> make(connection& db, const outbox_layout& layout) {
+    std::vector<statement> all;
+    all.emplace_back(one_at_a_time, effect::writes, "wait for others that make tables in");
+    for (auto& sql : relay_tables_layout(layout.table))
+        all.emplace_back(std::move(sql), effect::writes, "make the relay's tables in");
+    auto transaction = db.begin();
+    auto done = transaction.commit_with(all);
+    if (done) return {};
+    if (done.error().code == errc::permission_denied) {
+        return tl::unexpected(without_right(db, layout, std::move(done.error())));
+    }
+    return tl::unexpected(std::move(done.error()));
+}
+
+}  // namespace
+
+result<void> ensure_relay_tables(connection& db, const outbox_layout& layout) {
+    const auto there = all_there(db, layout);
+    if (!there) return tl::unexpected(there.error());
+    std::optional<std::int64_t> version;
+    if (*there) {
+        const auto found = readable_by(db, layout);
+        if (!found) return tl::unexpected(found.error());
+        version = *found;
+    }
+    if (!version) return make(db, layout);
+    if (*version <= outbox_schema_known) return {};
+    return fail(
+        errc::wrong_version,
+        fmt::format(
+            "the outbox {} in {} can be read from layout {} on, and this program knows {}; use a newer "
+            "program",
+            layout.table.shown(),
+            db.name(),
+            *version,
+            outbox_schema_known
+        ),
+        retry_advice::after_delay
+    );
+}
+
+result<const outbox_session::known*> outbox_session::use(connection& db) {
+    if (connection_ != db.number()) known_.reset();
+    connection_ = db.number();
+    if (!known_) {
+        auto layout = find_layout(db, given_);
+        if (!layout) return tl::unexpected(std::move(layout.error()));
+        if (makes_tables_) {
+            if (auto made = ensure_relay_tables(db, *layout); !made)
+                return tl::unexpected(std::move(made.error()));
+        }
+        known_.emplace(std::move(*layout));
+    }
+    return &*known_;
+}
+
+}  // namespace millrace::postgres

@@ -1,0 +1,405 @@
+#include "postgres_outbox_admin.hpp"
+
+#include "header_arrays.hpp"
+#include "outbox_insert.hpp"
+#include "outbox_schema.hpp"
+#include "outbox_session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+using postgres::bytes_view;
+using postgres::connection;
+using postgres::effect;
+using postgres::outbox_layout;
+using postgres::quote_literal;
+using postgres::rows;
+using postgres::statement;
+
+namespace {
+
+using texts = std::vector<std::optional<std::string_view>>;
+
+/// People wait for it, and it may count many rows.
+constexpr postgres::limits patient{
+    .statement = milliseconds{600'000},
+    .lock = milliseconds{10'000},
+    .idle_in_transaction = milliseconds{60'000},
+    .reply = milliseconds{610'000},
+    .commit = postgres::durability::durable};
+
+postgres::table_name table_of(const postgres::server& where) {
+    return where.table.value_or(postgres::table_name{"", "outbox"});
+}
+
+std::optional<std::string> copy(const std::optional<std::string_view>& bytes) {
+    if (!bytes) return std::nullopt;
+    return std::string(*bytes);
+}
+
+/// A selection as a condition on the dead letters `d`, with its parameters from $1 on.
+struct chosen {
+    explicit chosen(const dead_selection& which) : which_(which) {
+        for (const auto id : which.ids)
+            ids_.push_back(id.value());
+    }
+    static constexpr const char* condition =
+        "(cardinality($1::bigint[]) = 0 OR d.id = ANY ($1)) AND ($2::text IS NULL OR d.topic = $2) AND "
+        "($3::bytea IS NULL OR d.key = $3)";
+    void add_to(statement& to) const {
+        to.add(std::span<const std::int64_t>(ids_));
+        to.add(which_.topic);
+        if (which_.key) {
+            to.add(bytes_view{*which_.key});
+        } else {
+            to.add(std::nullopt);
+        }
+    }
+
+private:
+    const dead_selection& which_;
+    std::vector<std::int64_t> ids_;
+};
+
+dead_event dead_at(const rows& from, std::size_t row) {
+    dead_event dead;
+    dead.id = row_id{from.integer(row, 0).value_or(0)};
+    dead.event.topic = from.text(row, 1);
+    dead.event.key = copy(from.value(row, 2));
+    dead.event.value = copy(from.value(row, 3));
+    dead.broken_headers = postgres::each_header(
+        from.value(row, 4),
+        from.value(row, 5),
+        [&](std::string_view name, std::optional<std::string_view> value) {
+            dead.event.headers.push_back({std::string(name), copy(value)});
+        }
+    );
+    if (!dead.broken_headers.empty()) dead.event.headers.clear();
+    if (const auto partition = from.integer(row, 6))
+        dead.event.partition = static_cast<std::int32_t>(*partition);
+    dead.created_at = from.time(row, 7).value_or(wall_time{});
+    dead.reason = from.text(row, 8);
+    dead.error = from.text(row, 9);
+    dead.attempts = static_cast<std::uint32_t>(from.integer(row, 10).value_or(0));
+    dead.first_at = from.time(row, 11).value_or(wall_time{});
+    dead.last_at = from.time(row, 12).value_or(wall_time{});
+    return dead;
+}
+
+}  // namespace
+
+postgres_outbox_admin::postgres_outbox_admin(
+    std::unique_ptr<postgres::stop_signal> stop, connection db, outbox_layout layout
+)
+    : stop_(std::move(stop)),
+      db_(std::move(db)),
+      layout_(std::move(layout)),
+      tables_(layout_.table.schema),
+      name_(quote_literal(layout_.table.table)) {}
+
+result<postgres_outbox_admin> postgres_outbox_admin::init(const postgres::server& where) {
+    auto stop = std::make_unique<postgres::stop_signal>();
+    auto db = connection::open(where, *stop, patient);
+    if (!db) return tl::unexpected(std::move(db.error()));
+    auto made = postgres::create_outbox(*db, table_of(where));
+    if (!made) return tl::unexpected(std::move(made.error()));
+    return postgres_outbox_admin(std::move(stop), std::move(*db), std::move(*made));
+}
+
+result<postgres_outbox_admin> postgres_outbox_admin::open(const postgres::server& where) {
+    auto stop = std::make_unique<postgres::stop_signal>();
+    auto db = connection::open(where, *stop, patient);
+    if (!db) return tl::unexpected(std::move(db.error()));
+    auto found = postgres::find_layout(*db, table_of(where));
+    if (!found) return tl::unexpected(std::move(found.error()));
+    if (auto usable = postgres::ensure_relay_tables(*db, *found); !usable) {
+        return tl::unexpected(std::move(usable.error()));
+    }
+    return postgres_outbox_admin(std::move(stop), std::move(*db), std::move(*found));
+}
+
+std::string postgres_outbox_admin::script(
+    const postgres::server& where, std::string_view writer, std::string_view relay
+) {
+    return postgres::outbox_script(table_of(where), writer, relay);
+}
+
+result<std::optional<row_id>> postgres_outbox_admin::put(std::span<const event> events) {
+    std::vector<std::pair<texts, texts>> headers(events.size());
+    std::vector<statement> all;
+    const auto sql = postgres::insert_event_sql(layout_, false);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        const auto& what = events[i];
+        if ((what.partition && !layout_.partition) || (!what.headers.empty() && !layout_.names)) {
+            return fail(
+                errc::invalid_argument,
+                fmt::format(
+                    "the outbox {} has no column for the partition or the headers of event {}; run `millrace "
+                    "outbox "
+                    "init`, or leave them out",
+                    layout_.table.shown(),
+                    i + 1
+                )
+            );
+        }
+        for (const auto& [name, value] : what.headers) {
+            headers[i].first.emplace_back(name);
+            headers[i].second.push_back(value ? std::optional<std::string_view>(*value) : std::nullopt);
+        }
+        auto& insert = all.emplace_back(sql, effect::writes, "write an event to the outbox in");
+        insert.add(what.topic);
+        for (const auto* const bytes : {&what.key, &what.value}) {
+            if (*bytes) {
+                insert.add(bytes_view{**bytes});
+            } else {
+                insert.add(std::nullopt);
+            }
+        }
+        if (layout_.names) {
+            insert.add(postgres::text_array{headers[i].first});
+            insert.add(postgres::bytes_array{headers[i].second});
+        }
+        if (layout_.partition) insert.add(what.partition);
+    }
+    if (all.empty()) return std::nullopt;
+    auto writing = db_.begin();
+    const auto done = writing.commit_with(all);
+    if (!done) return tl::unexpected(done.error());
+    return row_id{done->back().integer(0, 0).value_or(0)};
+}
+
+result<outbox_stats> postgres_outbox_admin::stats() {
+    const auto created = layout_.created ? "o." + layout_.created->name : "NULL::timestamptz";
+    std::vector<statement> batch;
+    batch.emplace_back(
+        fmt::format(
+            "SELECT (SELECT count(*) FROM {0}), (SELECT count(*) FROM {1} WHERE outbox = {3}), (SELECT "
+            "count(*) FROM {2} "
+            "WHERE outbox = {3}), (SELECT (extract(epoch FROM clock_timestamp() - {4}) * 1000000)::bigint "
+            "FROM {0} o "
+            "ORDER BY o.id LIMIT 1)",
+            layout_.table.quoted(),
+            tables_.dead,
+            tables_.parked,
+            name_,
+            created
+        ),
+        effect::reads,
+        "count the outbox in"
+    );
+    batch.emplace_back(
+        fmt::format(
+            "SELECT topic FROM {} WHERE outbox = {} ORDER BY topic COLLATE \"C\"", tables_.paused, name_
+        ),
+        effect::reads,
+        "read the pauses of the outbox in"
+    );
+    auto reading = db_.begin(postgres::isolation::repeatable_read);
+    const auto found = reading.commit_with(batch);
+    if (!found) return tl::unexpected(found.error());
+    const auto& counts = found->front();
+    const auto count = [&](int column) {
+        return static_cast<std::uint64_t>(counts.integer(0, column).value_or(0));
+    };
+    outbox_stats stats;
+    stats.backlog = count(0);
+    stats.dead = count(1);
+    stats.parked_lanes = count(2);
+    if (const auto micros = counts.integer(0, 3)) {
+        stats.oldest_age = std::chrono::microseconds{std::max<std::int64_t>(0, *micros)};
+    }
+    const auto& paused = found->back();
+    for (std::size_t i = 0; i < paused.size(); ++i) {
+        auto topic = paused.text(i, 0);
+        if (topic.empty()) {
+            stats.paused = true;
+        } else {
+            stats.paused_topics.push_back(std::move(topic));
+        }
+    }
+    return stats;
+}
+
+result<std::vector<dead_event>> postgres_outbox_admin::list_dead(
+    const dead_selection& which, std::size_t limit
+) {
+    const chosen selection(which);
+    statement reading(
+        fmt::format(
+            "SELECT id, topic, key, value, header_names, header_values, partition, created_at, reason, "
+            "error, "
+            "attempts, first_at, last_at FROM {} d WHERE outbox = {} AND {} ORDER BY id LIMIT $4",
+            tables_.dead,
+            name_,
+            chosen::condition
+        ),
+        effect::reads,
+        "read the dead letters in"
+    );
+    selection.add_to(reading);
+    reading.add(limit);
+    const auto found = db_.run(reading);
+    if (!found) return tl::unexpected(found.error());
+    std::vector<dead_event> dead;
+    for (std::size_t i = 0; i < found->size(); ++i)
+        dead.push_back(dead_at(*found, i));
+    return dead;
+}
+
+statement postgres_outbox_admin::note_change() const {
+    return {
+        fmt::format(
+            "UPDATE {} SET replay_generation = replay_generation + 1 WHERE outbox = {}", tables_.outbox, name_
+        ),
+        effect::writes,
+        "tell the relays of a change in"};
+}
+
+namespace {
+
+/// The lanes of a reply's first column, as an array to bind.
+texts lanes_of(const rows& from) {
+    texts lanes;
+    for (std::size_t i = 0; i < from.size(); ++i)
+        lanes.push_back(from.value(i, 0));
+    return lanes;
+}
+
+}  // namespace
+
+result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& which) {
+    const chosen selection(which);
+    auto moving = db_.begin();
+    // A relay that moves a row of such a lane holds its lock: the next statement sees that row.
+    statement unpark(
+        fmt::format(
+            "DELETE FROM {0} p WHERE p.outbox = {2} AND p.lane IN (SELECT d.lane FROM {1} d WHERE d.outbox = "
+            "{2} AND {3}) "
+            "RETURNING p.lane",
+            tables_.parked,
+            tables_.dead,
+            name_,
+            chosen::condition
+        ),
+        effect::writes,
+        "un-park keys of the outbox in"
+    );
+    selection.add_to(unpark);
+    const auto unparked = db_.run(unpark);
+    if (!unparked) return tl::unexpected(unparked.error());
+    const auto lanes = lanes_of(*unparked);
+    // What was parked meanwhile stays: a part of a lane would be sent out of order.
+    statement move(
+        fmt::format(
+            "WITH moved AS (DELETE FROM {0} d WHERE d.outbox = {2} AND (d.lane = ANY ($4::bytea[]) OR ({3} "
+            "AND NOT EXISTS "
+            "(SELECT 1 FROM {1} p WHERE p.outbox = d.outbox AND p.lane = d.lane))) RETURNING d.*) {4}",
+            tables_.dead,
+            tables_.parked,
+            name_,
+            chosen::condition,
+            postgres::restore_sql(layout_, "moved")
+        ),
+        effect::writes,
+        "put dead letters back into the outbox in"
+    );
+    selection.add_to(move);
+    move.add(postgres::bytes_array{lanes});
+    const auto moved = db_.run(move);
+    if (!moved) return tl::unexpected(moved.error());
+    const auto note = note_change();
+    const bool changed = moved->affected() > 0 || !lanes.empty();
+    const auto done = changed ? moving.commit_with({&note, 1}) : moving.commit_with({});
+    if (!done) return tl::unexpected(done.error());
+    return moved->affected();
+}
+
+result<std::uint64_t> postgres_outbox_admin::drop_dead(const dead_selection& which) {
+    const chosen selection(which);
+    auto dropping = db_.begin();
+    statement lock(
+        fmt::format(
+            "SELECT p.lane FROM {0} p WHERE p.outbox = {2} AND p.lane IN (SELECT d.lane FROM {1} d WHERE "
+            "d.outbox = {2} "
+            "AND {3}) FOR UPDATE",
+            tables_.parked,
+            tables_.dead,
+            name_,
+            chosen::condition
+        ),
+        effect::reads,
+        "lock parked keys of the outbox in"
+    );
+    selection.add_to(lock);
+    const auto locked = db_.run(lock);
+    if (!locked) return tl::unexpected(locked.error());
+    const auto lanes = lanes_of(*locked);
+    std::vector<statement> batch;
+    selection.add_to(batch.emplace_back(
+        fmt::format("DELETE FROM {} d WHERE d.outbox = {} AND {}", tables_.dead, name_, chosen::condition),
+        effect::writes,
+        "drop dead letters of the outbox in"
+    ));
+    batch
+        .emplace_back(
+            fmt::format(
+                "DELETE FROM {0} p WHERE p.outbox = {2} AND p.lane = ANY ($1::bytea[]) AND NOT EXISTS "
+                "(SELECT "
+                "1 FROM {1} d "
+                "WHERE d.outbox = p.outbox AND d.lane = p.lane)",
+                tables_.parked,
+                tables_.dead,
+                name_
+            ),
+            effect::writes,
+            "un-park keys of the outbox in"
+        )
+        .add(postgres::bytes_array{lanes});
+    const auto dropped = db_.run_together(batch);
+    if (!dropped) return tl::unexpected(dropped.error());
+    const auto note = note_change();
+    const auto done =
+        dropped->back().affected() > 0 ? dropping.commit_with({&note, 1}) : dropping.commit_with({});
+    if (!done) return tl::unexpected(done.error());
+    return dropped->front().affected();
+}
+
+result<bool> postgres_outbox_admin::pause(const std::optional<std::string>& topic) {
+    const auto done =
+        db_.run(statement(
+                    fmt::format(
+                        "INSERT INTO {} (outbox, topic, paused_at) VALUES ({}, $1, clock_timestamp()) ON "
+                        "CONFLICT DO NOTHING",
+                        tables_.paused,
+                        name_
+                    ),
+                    effect::writes,
+                    "pause the outbox in"
+        )
+                    .with(topic.value_or("")));
+    if (!done) return tl::unexpected(done.error());
+    return done->affected() > 0;
+}
+
+result<bool> postgres_outbox_admin::resume(const std::optional<std::string>& topic) {
+    auto resuming = db_.begin();
+    const auto ended =
+        db_.run(statement(
+                    fmt::format("DELETE FROM {} WHERE outbox = {} AND topic = $1", tables_.paused, name_),
+                    effect::writes,
+                    "resume the outbox in"
+        )
+                    .with(topic.value_or("")));
+    if (!ended) return tl::unexpected(ended.error());
+    const auto note = note_change();
+    const bool was = ended->affected() > 0;
+    const auto done = was ? resuming.commit_with({&note, 1}) : resuming.commit_with({});
+    if (!done) return tl::unexpected(done.error());
+    return was;
+}
+
+}  // namespace millrace

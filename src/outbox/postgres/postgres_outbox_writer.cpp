@@ -1,0 +1,158 @@
+#include "outbox_insert.hpp"
+#include "outbox_layout.hpp"
+#include "postgres_error.hpp"
+#include "record/bytes_text.hpp"
+
+#include <millrace/outbox_postgres.hpp>
+
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <libpq-fe.h>
+
+namespace millrace {
+
+using postgres::bytes_view;
+using postgres::effect;
+using postgres::rows;
+using postgres::statement;
+
+namespace {
+
+/// Only what is no secret.
+std::string name_of(const PGconn* db) {
+    const auto part = [](const char* text) { return text == nullptr ? std::string() : std::string(text); };
+    return fmt::format("postgresql://{}:{}/{}", part(PQhost(db)), part(PQport(db)), part(PQdb(db)));
+}
+
+result<rows> run(PGconn* db, const statement& what) {
+    std::vector<Oid> types;
+    std::vector<const char*> values;
+    std::vector<int> lengths;
+    for (std::size_t i = 0; i < what.parameters(); ++i) {
+        const auto one = what.at(i);
+        types.push_back(static_cast<Oid>(one.type));
+        values.push_back(one.value ? one.value->data() : nullptr);
+        lengths.push_back(static_cast<int>(one.value.value_or("").size()));
+    }
+    const std::vector<int> formats(types.size(), 1);
+    PGresult* const got = PQexecParams(
+        db,
+        what.sql().c_str(),
+        static_cast<int>(types.size()),
+        types.data(),
+        values.data(),
+        lengths.data(),
+        formats.data(),
+        1
+    );
+    rows reply(got);
+    if (PQresultStatus(got) == PGRES_TUPLES_OK) return reply;
+    const auto field = [&](int which) {
+        const char* text = PQresultErrorField(got, which);
+        return text == nullptr ? std::string_view{} : std::string_view(text);
+    };
+    if (const auto state = field(PG_DIAG_SQLSTATE); !state.empty()) {
+        return tl::unexpected(
+            postgres::make_error(state, field(PG_DIAG_MESSAGE_PRIMARY), name_of(db), what.doing())
+        );
+    }
+    return fail(
+        errc::unavailable,
+        fmt::format(
+            "cannot {} {}: the connection was lost, and its transaction with it", what.doing(), name_of(db)
+        ),
+        retry_advice::after_delay,
+        what.writes()
+    );
+}
+
+tl::unexpected<error> invalid(std::string why) {
+    return fail(errc::invalid_argument, std::move(why));
+}
+
+}  // namespace
+
+result<postgres_outbox_writer> postgres_outbox_writer::open(
+    PGconn* db, postgres_outbox_writer_options options
+) {
+    if (options.event_bytes_max == 0 ||
+        options.event_bytes_max > postgres_outbox_writer_options::event_bytes_limit) {
+        return invalid(fmt::format(
+            "event_bytes_max is {}; it must be from 1 to {}",
+            options.event_bytes_max,
+            postgres_outbox_writer_options::event_bytes_limit
+        ));
+    }
+    const auto table = postgres::parse_table_name(options.table);
+    if (!table) return tl::unexpected(table.error());
+    const auto quoted = table->quoted();
+    const auto found = run(db, postgres::layout_query(quoted));
+    if (!found) return tl::unexpected(found.error());
+    const auto layout = postgres::layout_from(*found, *table, name_of(db));
+    if (!layout) return tl::unexpected(layout.error());
+    return postgres_outbox_writer(
+        db,
+        postgres::insert_event_sql(*layout, options.serialise_keys),
+        layout->names.has_value(),
+        layout->partition.has_value(),
+        std::move(options)
+    );
+}
+
+result<row_id> postgres_outbox_writer::add(const event& what) {
+    if (what.topic.empty() || !is_utf8(what.topic)) {
+        return invalid("the event has no topic, or one that is not UTF-8; name a topic");
+    }
+    if (what.partition && *what.partition < 0) {
+        return invalid(fmt::format("the partition of the event is {}; it must be 0 or more", *what.partition)
+        );
+    }
+    if ((what.partition && !has_partition_) || (!what.headers.empty() && !has_headers_)) {
+        return invalid(fmt::format(
+            "the outbox {} has no column for the event's partition or headers; run `millrace outbox init`, "
+            "or leave "
+            "them out",
+            options_.table
+        ));
+    }
+    std::vector<std::optional<std::string_view>> names;
+    std::vector<std::optional<std::string_view>> values;
+    auto bytes = what.topic.size() + what.key.value_or("").size() + what.value.value_or("").size();
+    for (const auto& [name, value] : what.headers) {
+        if (!is_utf8(name)) return invalid("the name of a header is not UTF-8");
+        bytes += name.size() + (value ? value->size() : 0);
+        names.emplace_back(name);
+        values.push_back(value ? std::optional<std::string_view>(*value) : std::nullopt);
+    }
+    if (bytes > options_.event_bytes_max) {
+        return invalid(fmt::format(
+            "the event for topic \"{}\" has {} bytes, and the limit is {}; store large data elsewhere and "
+            "send a "
+            "reference, or raise event_bytes_max",
+            what.topic,
+            bytes,
+            options_.event_bytes_max
+        ));
+    }
+    statement insert(insert_, effect::writes, "write an event to the outbox in");
+    insert.add(what.topic);
+    for (const auto* const part : {&what.key, &what.value}) {
+        if (*part) {
+            insert.add(bytes_view{**part});
+        } else {
+            insert.add(std::nullopt);
+        }
+    }
+    if (has_headers_) {
+        insert.add(postgres::text_array{names});
+        insert.add(postgres::bytes_array{values});
+    }
+    if (has_partition_) insert.add(what.partition);
+    const auto added = run(db_, insert);
+    if (!added) return tl::unexpected(added.error());
+    return row_id{added->integer(0, 0).value_or(0)};
+}
+
+}  // namespace millrace
