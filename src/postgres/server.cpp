@@ -19,7 +19,7 @@ struct free_text {
 };
 
 constexpr std::array<std::pair<const char*, const char*>, 6> defaults{{
-    {"connect_timeout", "10"},      // seconds, for each host
+    {"connect_timeout", "3"},       // seconds, for each host
     {"keepalives_idle", "5"},       // seconds, as the next
     {"keepalives_interval", "3"},   //
     {"keepalives_count", "3"},      //

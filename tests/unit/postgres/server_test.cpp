@@ -28,13 +28,13 @@ TEST(PostgresServer, KeepsWhatLibpqKnowsAndTakesOutWhatIsOurs) {
 
 TEST(PostgresServer, HasDefaultsOnlyWhereTheUserGaveNone) {
     const auto plain = parse_server("postgresql://h/d");
-    EXPECT_THAT(plain->find("connect_timeout"), Pointee(std::string("10")));
+    EXPECT_THAT(plain->find("connect_timeout"), Pointee(std::string("3")));
     EXPECT_THAT(plain->find("tcp_user_timeout"), Pointee(std::string("10000")));
     EXPECT_THAT(plain->find("keepalives_idle"), Pointee(std::string("5")));
     EXPECT_THAT(plain->find("fallback_application_name"), Pointee(std::string("millrace")));
     const auto own =
-        parse_server("postgresql://h/d?connect_timeout=3&application_name=x&client_encoding=LATIN1");
-    EXPECT_THAT(own->find("connect_timeout"), Pointee(std::string("3")));
+        parse_server("postgresql://h/d?connect_timeout=7&application_name=x&client_encoding=LATIN1");
+    EXPECT_THAT(own->find("connect_timeout"), Pointee(std::string("7")));
     EXPECT_THAT(own->find("application_name"), Pointee(std::string("x")));
     EXPECT_THAT(own->find("client_encoding"), Pointee(std::string("UTF8")));
 }
