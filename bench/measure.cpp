@@ -117,6 +117,29 @@ void commit_event(sqlite3_stmt* insert) {
     sqlite3_reset(insert);
 }
 
+/// What the rounds of one measurement took.
+struct rounds {
+    std::vector<double> rates;
+    std::vector<double> probe_rates;
+    std::vector<double> memories;
+    std::vector<double> cpus;
+
+    /// `prepared` leaves the files as each run wants them.
+    template <class F>
+    void run(const setup& with, const command& program, const command& probe, F prepared) {
+        const auto rows = static_cast<double>(with.data.rows);
+        for (int round = 0; round < with.rounds; ++round) {
+            prepared();
+            const auto took = timed(program);
+            rates.push_back(rows / took.wall);
+            memories.push_back(took.memory_mib);
+            cpus.push_back(took.cpu);
+            prepared();
+            probe_rates.push_back(rows / timed(probe).wall);
+        }
+    }
+};
+
 }  // namespace
 
 std::vector<figure> measure_drain(const setup& with) {
@@ -131,29 +154,19 @@ std::vector<figure> measure_drain(const setup& with) {
         remove_database(at.streams);
         at.create_stream(with);
     };
-    const auto rows = static_cast<double>(with.data.rows);
-    std::vector<double> relay_rates;
-    std::vector<double> probe_rates;
-    std::vector<double> memories;
-    std::vector<double> cpus;
-    for (int round = 0; round < with.rounds; ++round) {
-        fresh();
-        const auto relay = timed(plus(at.relay(with), {"--once"}));
-        relay_rates.push_back(rows / relay.wall);
-        memories.push_back(relay.memory_mib);
-        cpus.push_back(relay.cpu);
-        fresh();
-        probe_rates.push_back(rows / timed({with.self, "--probe", "drain", at.shop, at.streams}).wall);
-    }
+    rounds took;
+    took.run(
+        with, plus(at.relay(with), {"--once"}), {with.self, "--probe", "drain", at.shop, at.streams}, fresh
+    );
 
     remove_database(at.shop);
     timed({with.millrace, "outbox", "init", "--outbox", "sqlite:" + at.shop});
     fill_outbox(at.shop, {.rows = small_backlog});
     const auto small = timed(plus(at.relay(with), {"--once"}));
     return {
-        against("relay drain", relay_rates, probe_rates, {0.40, 0.65}),
-        cost("relay drain, processor", median(cpus), with.data.rows),
-        memory("relay peak memory", median(memories), 40, 25),
+        against("relay drain", took.rates, took.probe_rates, {0.40, 0.65}),
+        cost("relay drain, processor", median(took.cpus), with.data.rows),
+        memory("relay peak memory", median(took.memories), 40, 25),
         memory("relay peak memory, 10 k rows", small.memory_mib, 40, 25)};
 }
 
@@ -168,23 +181,17 @@ std::vector<figure> measure_consume(const setup& with) {
     at.create_stream(with);
     fill_outbox(at.shop, with.data);
     timed(plus(at.relay(with), {"--once"}));
-    const auto records = static_cast<double>(with.data.rows);
-    std::vector<double> consume_rates;
-    std::vector<double> probe_rates;
-    std::vector<double> memories;
-    std::vector<double> cpus;
-    for (int round = 0; round < with.rounds; ++round) {
-        remove_database(at.state);
-        const auto consumed = timed(plus(at.consume(with), {"--idle-exit", "0"}));
-        consume_rates.push_back(records / consumed.wall);
-        memories.push_back(consumed.memory_mib);
-        cpus.push_back(consumed.cpu);
-        probe_rates.push_back(records / timed({with.self, "--probe", "consume", at.streams}).wall);
-    }
+    rounds took;
+    took.run(
+        with,
+        plus(at.consume(with), {"--idle-exit", "0"}),
+        {with.self, "--probe", "consume", at.streams},
+        [&] { remove_database(at.state); }
+    );
     return {
-        against("group consumption", consume_rates, probe_rates, {0.40, 0.65}),
-        cost("group consumption, processor", median(cpus), with.data.rows),
-        memory("consumer peak memory", median(memories), 40, 25),
+        against("group consumption", took.rates, took.probe_rates, {0.40, 0.65}),
+        cost("group consumption, processor", median(took.cpus), with.data.rows),
+        memory("consumer peak memory", median(took.memories), 40, 25),
         memory("consumer peak memory, 10 k records", small.memory_mib, 40, 25)};
 }
 

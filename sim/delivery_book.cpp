@@ -53,7 +53,7 @@ void delivery_book::handed(
     e.waits = false;
     if (e.handed > 1) {
         check_retry(shard, g, index);
-        ++counted_.after_retry;
+        counted_.count(cause::retry);
     } else {
         count_again(shard, book, index);
     }
@@ -61,22 +61,7 @@ void delivery_book::handed(
 
 void delivery_book::count_again(const shard_id& shard, shard_book& book, std::size_t index) {
     if (book.causes.size() <= index) book.causes.resize(index + 1);
-    switch (book.causes[index]) {
-        case cause::none:
-            break;
-        case cause::crash:
-            ++counted_.after_crash;
-            break;
-        case cause::loss:
-            ++counted_.after_loss;
-            break;
-        case cause::release:
-            ++counted_.after_release;
-            break;
-        case cause::reset:
-            ++counted_.after_operator;
-            break;
-    }
+    counted_.count(book.causes[index]);
     if (book.now.over)
         verdicts_.broken("{}: record {} is handled under a lease that has ended", shard.value(), index);
 }
@@ -113,7 +98,7 @@ void delivery_book::ended(const shard_id& shard, ending how, std::size_t written
     const auto alive = health_.alive(g.who);
     auto why = alive ? cause::loss : cause::crash;
     if (how == ending::reset) {
-        why = cause::reset;
+        why = cause::by_operator;
         std::fill(book.causes.begin(), book.causes.end(), why);
     } else if (how == ending::released && alive) {
         why = cause::release;

@@ -71,7 +71,6 @@ private:
         std::vector<entry> entries;
         bool over{false};
     };
-    enum class cause : std::uint8_t { none, crash, loss, release, reset };
     struct shard_book {
         grant now;
         std::vector<cause> causes;  // why a record may come again in a later grant

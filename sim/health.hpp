@@ -51,6 +51,9 @@ private:
     std::optional<world_time> everywhere_;
 };
 
+/// Why something is delivered again.
+enum class cause : std::uint8_t { none, retry, crash, loss, release, by_operator };
+
 /// How often something was delivered again, by what caused it.
 struct repeats {
     std::uint64_t after_retry{0};  ///< The handler or the sink failed, or a reply was lost.
@@ -59,6 +62,27 @@ struct repeats {
     std::uint64_t after_release{0};   ///< Given back before all was acknowledged.
     std::uint64_t after_operator{0};  ///< A reset, a replay, a restored table.
 
+    void count(cause why) {
+        switch (why) {
+            case cause::none:
+                break;
+            case cause::retry:
+                ++after_retry;
+                break;
+            case cause::crash:
+                ++after_crash;
+                break;
+            case cause::loss:
+                ++after_loss;
+                break;
+            case cause::release:
+                ++after_release;
+                break;
+            case cause::by_operator:
+                ++after_operator;
+                break;
+        }
+    }
     repeats& operator+=(const repeats& other) {
         after_retry += other.after_retry;
         after_crash += other.after_crash;

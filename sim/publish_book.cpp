@@ -27,9 +27,8 @@ void publish_book::handed(const std::string& who, epoch under, const std::vector
     }
 }
 
-publish_book::cause publish_book::judge(const std::string& who, epoch under, row_id id, const row& before)
-    const {
-    if (before.excused || (restored_ && before.sent < *restored_ + restored_for)) return cause::put_back;
+cause publish_book::judge(const std::string& who, epoch under, row_id id, const row& before) const {
+    if (before.excused || (restored_ && before.sent < *restored_ + restored_for)) return cause::by_operator;
     if (before.last == answer::failed) return cause::retry;
     if (before.who == who && before.under == under) {
         verdicts_.broken("row {} is published again by {} although nothing went wrong", id.value(), who);
@@ -76,20 +75,7 @@ void publish_book::answered(
 }
 
 void publish_book::repeated(row_id id) {
-    switch (rows_[id].why) {
-        case cause::retry:
-            ++counted_.after_retry;
-            break;
-        case cause::crash:
-            ++counted_.after_crash;
-            break;
-        case cause::loss:
-            ++counted_.after_loss;
-            break;
-        case cause::put_back:
-            ++counted_.after_operator;
-            break;
-    }
+    counted_.count(rows_[id].why);
 }
 
 }  // namespace millrace::sim

@@ -52,7 +52,6 @@ public:
 
 private:
     enum class answer : std::uint8_t { none, taken, failed };
-    enum class cause : std::uint8_t { retry, crash, loss, put_back };
     struct row {
         std::string who;
         epoch under;

@@ -43,17 +43,6 @@ tl::unexpected<error> pass(error& why) {
     return tl::unexpected(std::move(why));
 }
 
-result<sqlite::database> connect(
-    const std::string& file, const local_admin_options& options, sqlite::open_mode mode
-) {
-    sqlite::open_options how;
-    how.mode = mode;
-    how.busy_timeout = options.busy_timeout;
-    how.name = fmt::format("local:{}", file);
-    how.when_missing = create_advice;
-    return sqlite::database::open(file, std::move(how));
-}
-
 /// Tells streams of the same name apart that were made one after the other.
 std::string new_identity(wall_time now) {
     std::random_device random;
@@ -89,16 +78,14 @@ local_admin& local_admin::operator=(local_admin&&) noexcept = default;
 local_admin::~local_admin() = default;
 
 result<local_admin> local_admin::open(const std::string& file, local_admin_options options) {
-    auto db = connect(file, options, sqlite::open_mode::must_exist);
+    auto db = open_streams(file, sqlite::open_mode::must_exist, options.busy_timeout);
     if (!db) return pass(db.error());
-    if (auto known = check_schema(*db); !known) return pass(known.error());
     return local_admin(std::make_unique<impl>(impl{std::move(*db), std::move(options), {}}));
 }
 
 result<local_admin> local_admin::open_or_create(const std::string& file, local_admin_options options) {
-    auto db = connect(file, options, sqlite::open_mode::create);
+    auto db = open_streams(file, sqlite::open_mode::create, options.busy_timeout);
     if (!db) return pass(db.error());
-    if (auto made = create_schema(*db); !made) return pass(made.error());
     return local_admin(std::make_unique<impl>(impl{std::move(*db), std::move(options), {}}));
 }
 

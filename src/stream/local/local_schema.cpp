@@ -11,6 +11,10 @@ namespace millrace::local {
 
 namespace {
 
+// How a sentence about a missing file ends.
+constexpr const char* create_advice =
+    "create a stream in it with `millrace stream create --stream local:PATH/STREAM --shards N`";
+
 // AUTOINCREMENT: the number of a removed shard must never name another one in the memory of a running
 // process. WITHOUT ROWID: the records of a shard lie side by side in order of sequence, in one tree.
 constexpr const char* tables = R"sql(
@@ -118,6 +122,22 @@ result<void> check_schema(sqlite::database& db) {
             format_known
         )
     );
+}
+
+result<sqlite::database> open_streams(
+    const std::string& file, sqlite::open_mode mode, milliseconds busy_timeout
+) {
+    auto db = sqlite::database::open(
+        file,
+        {.mode = mode,
+         .busy_timeout = busy_timeout,
+         .name = fmt::format("local:{}", file),
+         .when_missing = create_advice}
+    );
+    if (!db) return db;
+    const auto usable = mode == sqlite::open_mode::create ? create_schema(*db) : check_schema(*db);
+    if (!usable) return tl::unexpected(usable.error());
+    return db;
 }
 
 }  // namespace millrace::local

@@ -6,9 +6,10 @@
 #include "database.hpp"
 
 #include <millrace/error.hpp>
+#include <millrace/time.hpp>
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 namespace millrace::local {
 
@@ -21,8 +22,10 @@ inline constexpr std::int64_t format_known = 1;
 /// `not_found` when the file has no streams, `wrong_version` when a newer program wrote them.
 [[nodiscard]] result<void> check_schema(sqlite::database& db);
 
-/// How a sentence about a missing file ends.
-inline constexpr std::string_view create_advice =
-    "create a stream in it with `millrace stream create --stream local:PATH/STREAM --shards N`";
+/// Opens a file and checks its tables, as above; with `create` it makes both where they are missing. Messages
+/// name it `local:PATH`.
+[[nodiscard]] result<sqlite::database> open_streams(
+    const std::string& file, sqlite::open_mode mode, milliseconds busy_timeout
+);
 
 }  // namespace millrace::local

@@ -14,17 +14,6 @@ namespace millrace {
 
 namespace {
 
-result<sqlite::database> open_for_appending(const std::string& file, milliseconds busy_timeout) {
-    sqlite::open_options how;
-    how.busy_timeout = busy_timeout;
-    how.name = fmt::format("local:{}", file);
-    how.when_missing = local::create_advice;
-    auto db = sqlite::database::open(file, how);
-    if (!db) return db;
-    if (auto known = local::check_schema(*db); !known) return tl::unexpected(std::move(known.error()));
-    return db;
-}
-
 local::new_record view(const outbox_row& row) {
     return {row.key, row.value, row.headers};
 }
@@ -50,7 +39,7 @@ struct local_sink::impl {
     impl(host& home, const std::string& file, local_sink_options given)
         : options(std::move(given)), thread(home, [this, file] {
               routes.clear();  // they belong to the connection before
-              return open_for_appending(file, options.busy_timeout);
+              return local::open_streams(file, sqlite::open_mode::must_exist, options.busy_timeout);
           }) {}
 
     result<publish_outcome> publish_main(

@@ -8,25 +8,15 @@
 #include <memory>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace millrace {
 
 namespace {
 
 result<sqlite::database> open_for_reading(const std::string& file, milliseconds busy_timeout) {
-    sqlite::open_options how;
-    how.busy_timeout = busy_timeout;
-    how.name = fmt::format("local:{}", file);
-    how.when_missing = local::create_advice;
-    auto db = sqlite::database::open(file, how);  // may lock, which makes listings exact
-    if (!db && db.error().code == errc::permission_denied) {
-        how.mode = sqlite::open_mode::read_only;
-        db = sqlite::database::open(file, how);
-    }
-    if (!db) return db;
-    if (auto known = local::check_schema(*db); !known) return tl::unexpected(std::move(known.error()));
-    return db;
+    // One that may lock makes listings exact.
+    auto db = local::open_streams(file, sqlite::open_mode::must_exist, busy_timeout);
+    if (db || db.error().code != errc::permission_denied) return db;
+    return local::open_streams(file, sqlite::open_mode::read_only, busy_timeout);
 }
 
 sqlite::db_thread_options thread_options(const local_source_options& options) {
