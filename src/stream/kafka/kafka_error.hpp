@@ -1,0 +1,33 @@
+/// What librdkafka says of a record or a client, in the words of the relay.
+///
+/// Only a broker's verdict on a record or its topic becomes `refused_record` or `refused_topic`; absent
+/// brokers, time-outs, throttling and whatever is not known are `unavailable` or `throttled` and never count
+/// against a row. Pure.
+#pragma once
+
+#include "handles.hpp"
+
+#include <millrace/error.hpp>
+
+#include <string_view>
+
+namespace millrace::kafka {
+
+/// Why a record of `topic` was not published; in doubt when it may have been.
+[[nodiscard]] error record_error(
+    rd_kafka_resp_err_t code, rd_kafka_msg_status_t status, std::string_view topic
+);
+
+/// Why the cluster or a topic can not be looked at. `reason` is librdkafka's sentence, may be empty.
+[[nodiscard]] error client_error(rd_kafka_resp_err_t code, std::string_view reason, std::string_view servers);
+
+[[nodiscard]] error purged_error();
+[[nodiscard]] error too_large_for_client(std::string_view topic, std::size_t bytes, std::size_t limit);
+
+/// A refusal that is about the size of the batch.
+[[nodiscard]] bool is_about_size(rd_kafka_resp_err_t code) noexcept;
+
+/// A refusal that is about the topic, whatever the record.
+[[nodiscard]] bool is_about_topic(rd_kafka_resp_err_t code) noexcept;
+
+}  // namespace millrace::kafka

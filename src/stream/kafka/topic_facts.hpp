@@ -1,0 +1,57 @@
+/// What is known of a topic, and what that says of a row beforehand.
+///
+/// Limits come from the topic's configuration; where that may not be read, they are learned from refusals and
+/// corrected by what is accepted. Pure.
+#pragma once
+
+#include "port/outbox_source.hpp"
+
+#include <millrace/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace millrace::kafka {
+
+struct topic_facts {
+    /// What brokers take unless told otherwise.
+    static constexpr std::size_t default_batch_bytes = 1'048'588;
+
+    std::int32_t partitions{0};
+
+    /// Why no record may go there, by the latest look: it does not exist, is hidden or has no leader.
+    std::optional<error> trouble;
+
+    /// Why a record was refused that said nothing of itself; until one is taken, whatever a look says.
+    std::optional<error> denied;
+
+    bool described{false};  ///< The limits are the topic's own, not learned.
+    bool compacted{false};
+    std::size_t row_bytes_max{default_batch_bytes};    ///< Of a batch of one row.
+    std::size_t batch_bytes_max{default_batch_bytes};  ///< Of a batch of several.
+
+    bool operator==(const topic_facts&) const = default;
+
+    /// Takes over what a newer look says; what was learned stays where that look could not read the limits.
+    void renew(const topic_facts& seen);
+
+    /// A batch of so many bytes was refused for its size.
+    void refused(std::size_t bytes, bool alone) noexcept;
+
+    /// A row of so many bytes was taken alone.
+    void accepted(std::size_t bytes) noexcept;
+};
+
+/// Why the topic will probably not take the row; nothing when it will. `client_bytes_max`: what the main
+/// producer takes. `extra_header_bytes` as for `record_bytes`.
+[[nodiscard]] std::optional<error> suspicion(
+    const topic_facts& topic,
+    const outbox_row& row,
+    std::size_t client_bytes_max,
+    std::size_t extra_header_bytes = 0
+);
+
+}  // namespace millrace::kafka
