@@ -38,16 +38,21 @@ constexpr std::chrono::seconds request_limit{10};
 std::string prometheus_text(const service& about) {
     std::vector<prometheus::MetricFamily> families;
     for (const metric& m : about.metrics()) {
+        if (m.samples.empty()) continue;
         prometheus::MetricFamily family;
         family.name = m.name;
         family.help = m.help;
         family.type = m.counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
-        prometheus::ClientMetric value;
-        if (m.counter)
-            value.counter.value = m.value;
-        else
-            value.gauge.value = m.value;
-        family.metric.push_back(value);
+        for (const metric::sample& s : m.samples) {
+            prometheus::ClientMetric value;
+            for (const auto& [name, text] : s.labels)
+                value.label.push_back({name, text});
+            if (m.counter)
+                value.counter.value = s.value;
+            else
+                value.gauge.value = s.value;
+            family.metric.push_back(std::move(value));
+        }
         families.push_back(std::move(family));
     }
     return prometheus::TextSerializer{}.Serialize(families);
@@ -132,8 +137,9 @@ admin_answer answer_admin(std::string_view path, const service& about) {
     constexpr std::array<std::string_view, 4> paths{"/healthz", "/readyz", "/status", "/metrics"};
     if (path == "/healthz") return {200, "text/plain", "ok\n"};
     if (path == "/readyz") {
-        if (about.ready()) return {200, "text/plain", "ready\n"};
-        return {503, "text/plain", "not ready: nothing has been heard of the work yet\n"};
+        const std::string why = about.not_ready();
+        if (why.empty()) return {200, "text/plain", "ready\n"};
+        return {503, "text/plain", fmt::format("not ready: {}\n", why)};
     }
     if (path == "/status") return {200, "application/json", about.status_json()};
     if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", prometheus_text(about)};

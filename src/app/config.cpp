@@ -205,10 +205,19 @@ private:
     }
 
     void take_value(
-        const command_spec& command, const option_spec& option, const yaml_node& key, const yaml_node& value
+        const command_spec& command,
+        const option_spec& option,
+        const yaml_node& key,
+        const yaml_node& value,
+        bool in_list = false
     ) {
         if (value.what == kind::alias) {
             return complain(value.mark, "aliases are not supported; write the value out");
+        }
+        if (value.what == kind::list && option.many && !in_list) {
+            for (const yaml_node& item : value.items)
+                take_value(command, option, key, item, true);
+            return;
         }
         if (value.what != kind::scalar) {
             return complain(

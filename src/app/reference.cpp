@@ -57,9 +57,10 @@ std::string row_of(const option_spec& option) {
     std::string_view value = option.example;
     if (value.empty()) value = option.fallback;
     return fmt::format(
-        "| `{}` | {} | {} | {} | {} | {} |\n",
+        "| `{}` | {}{} | {} | {} | {} | {} |\n",
         key,
         unit_of(option.kind),
+        option.many ? ", or a list" : "",
         option.fallback.empty() ? (option.required ? "required" : "none") : code(option.fallback),
         limits_cell(option),
         option.meaning,

@@ -1,6 +1,11 @@
 #include "service.hpp"
 
+#include "figures.hpp"
 #include "json_text.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -8,117 +13,159 @@ namespace millrace::app {
 
 namespace {
 
-metric gauge(std::string name, std::string help, double value) {
-    return {std::move(name), std::move(help), value, false};
-}
-metric gauge(std::string name, std::string help, std::uint64_t value) {
-    return gauge(std::move(name), std::move(help), static_cast<double>(value));
-}
-metric total(std::string name, std::string help, std::uint64_t value) {
-    return {std::move(name), std::move(help), static_cast<double>(value), true};
+using labels = std::vector<std::pair<std::string, std::string>>;
+
+double seconds(nanoseconds span) {
+    return std::chrono::duration<double>(span).count();
 }
 
-std::vector<metric> metrics_of(const relay_status& s) {
-    std::vector<metric> all{
-        gauge("leading", "1 while this relay holds the lease of the outbox", s.leading ? 1.0 : 0.0),
-        gauge("epoch", "Epoch of the present or latest lease", s.epoch.value()),
-        total("published_total", "Rows handed to the sink", s.published),
-        total("acknowledged_total", "Rows acknowledged by the sink", s.acknowledged),
-        total("deleted_total", "Rows delivered and gone from the outbox", s.deleted),
-        total("retried_total", "Rows sent again", s.retried),
-        total("parked_total", "Rows moved to the dead letters", s.buried),
-        gauge("in_flight", "Rows handed to the sink and not yet acknowledged", s.in_flight),
-        gauge("gaps", "Ranges of ids that may still be filled", s.gaps),
-        gauge(
-            "duplicates_at_risk", "Rows that a crash now would publish again, at most", s.duplicates_at_risk
-        ),
-        gauge("memory_bytes", "Bytes of rows in memory", s.bytes_in_memory),
-    };
-    if (s.outbox) {
-        all.push_back(
-            gauge("backlog", "Rows in the outbox, estimated from the span of their ids", s.outbox->backlog)
-        );
-        all.push_back(gauge(
-            "oldest_age_seconds",
-            "Age of the row of the lowest id; 0 when there is none",
-            std::chrono::duration<double>(s.outbox->oldest_age.value_or(nanoseconds{0})).count()
-        ));
+/// Adds one source's figures as samples; all sources have the same figures.
+void add(std::vector<metric>& all, std::string_view prefix, std::span<const figure> found, const labels& of) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const figure& f = found[i];
+        if (i == all.size())
+            all.push_back({fmt::format("{}{}", prefix, f.name), std::string(f.help), f.counter, {}});
+        if (f.value) all[i].samples.push_back({of, *f.value});
     }
-    return all;
 }
 
-std::vector<metric> metrics_of(const consumer_status& s) {
-    return {
-        gauge("shards", "Shards held now", std::uint64_t{s.shards}),
-        gauge("worker_index", "Place of this worker among the live ones", std::uint64_t{s.index}),
-        gauge("workers", "Live workers; 0 before the first listing", std::uint64_t{s.total}),
-        total("records_read_total", "Records read", s.records_read),
-        total("bytes_read_total", "Bytes read", s.bytes_read),
-        total("records_acknowledged_total", "Records acknowledged by the handler", s.records_acknowledged),
-        total(
-            "records_dead_lettered_total", "Records put away by the failure policy", s.records_dead_lettered
-        ),
-        total("handler_failures_total", "Calls of the handler that failed", s.handler_failures),
-        total(
-            "gaps_reported_total", "Records that the stream dropped before they were read", s.gaps_reported
-        ),
-        total("shards_stopped_total", "Shards stopped by the failure policy", s.shards_stopped),
-        gauge("records_at_risk", "Records acknowledged and not yet in a checkpoint", s.records_at_risk),
-        gauge("memory_bytes", "Bytes of records in memory", s.bytes_in_memory),
-        gauge(
-            "behind_seconds",
-            "Age of what was read last against the newest record of its shard; the largest of all shards",
-            std::chrono::duration<double>(s.behind).count()
-        ),
-        gauge("idle", "1 at the tip of every shard held", s.idle ? 1.0 : 0.0),
-    };
+/// Ages are left out where the role may not see them.
+void add_holders(metric& transactions, metric& statements, const relay_status& s, const labels& of) {
+    if (!s.outbox) return;
+    for (const gap_holder& holder : s.outbox->holders) {
+        labels with_pid = of;
+        with_pid.emplace_back("pid", fmt::format("{}", holder.pid));
+        if (holder.transaction_age)
+            transactions.samples.push_back({with_pid, seconds(*holder.transaction_age)});
+        if (holder.query_age) statements.samples.push_back({std::move(with_pid), seconds(*holder.query_age)});
+    }
+}
+
+std::string age_json(const std::optional<nanoseconds>& age) {
+    return age ? fmt::format("{:.3f}", seconds(*age)) : "null";
+}
+
+std::string holders_json(const outbox_look& look) {
+    std::string out = "[";
+    for (const gap_holder& holder : look.holders) {
+        out += fmt::format(
+            R"({}{{"pid":{},"transaction_age_s":{},"query_age_s":{}}})",
+            out.size() > 1 ? "," : "",
+            holder.pid,
+            age_json(holder.transaction_age),
+            age_json(holder.query_age)
+        );
+    }
+    return out + "]";
+}
+
+std::string error_json(const std::optional<error>& why) {
+    if (!why) return "null";
+    return json_string(fmt::format("{}: {}", name_of(why->code), why->detail));
+}
+
+/// `"name":1,...`; what is unknown is null.
+std::string figures_json(std::span<const figure> found, std::string_view prefix) {
+    std::string out;
+    for (const figure& f : found) {
+        const bool whole = f.value && *f.value == std::floor(*f.value);
+        const auto value = f.value ? fmt::format("{:.{}f}", *f.value, whole ? 0 : 3) : "null";
+        out += fmt::format("{}\"{}{}\":{}", out.empty() ? "" : ",", prefix, f.name, value);
+    }
+    return out;
+}
+
+std::string outbox_json(const relay_status& s) {
+    return fmt::format(
+        R"({{"outbox":{},{},"holders":{},"ready":{},"last_error":{}}})",
+        json_string(s.address),
+        figures_json(figures_of(s), ""),
+        s.outbox ? holders_json(*s.outbox) : "null",
+        s.ready ? 1 : 0,
+        error_json(s.last_error)
+    );
 }
 
 }  // namespace
 
-service::service(kind what) {
-    if (what == kind::consumer) latest_ = consumer_status{};
-}
-
-void service::update(const relay_status& now) {
+void service::update(const relay_status& sum, std::vector<relay_status> outboxes) {
     const std::lock_guard lock(turn_);
-    latest_ = now;
+    sum_ = sum;
+    outboxes_ = std::move(outboxes);
     seen_ = true;
 }
 
 void service::update(const consumer_status& now) {
     const std::lock_guard lock(turn_);
-    latest_ = now;
+    consumer_ = now;
     seen_ = now.total > 0 || now.shards > 0;
 }
 
-bool service::ready() const {
+std::string service::not_ready() const {
     const std::lock_guard lock(turn_);
-    return seen_;
+    return why_not_ready();
+}
+
+std::string service::why_not_ready() const {
+    if (!seen_) return "nothing has been heard of the work yet";
+    std::string why;
+    for (const relay_status& s : outboxes_) {
+        if (s.ready) continue;
+        why += why.empty() ? "" : "; ";
+        if (outboxes_.size() > 1) why += s.address + ": ";
+        why += s.last_error ? s.last_error->detail : "outbox or sink have not answered yet";
+    }
+    return why;
 }
 
 std::vector<metric> service::metrics() const {
     const std::lock_guard lock(turn_);
-    std::vector<metric> out = std::visit([](const auto& s) { return metrics_of(s); }, latest_);
-    const std::string prefix = latest_.index() == 0 ? "millrace_relay_" : "millrace_consumer_";
-    for (metric& m : out)
-        m.name.insert(0, prefix);
-    out.push_back(gauge("millrace_ready", "1 when /readyz says yes", seen_ ? 1.0 : 0.0));
-    return out;
+    std::vector<metric> all;
+    if (kind_ == kind::consumer) {
+        add(all, "millrace_consumer_", figures_of(consumer_), {});
+    } else if (outboxes_.empty()) {
+        add(all, "millrace_relay_", figures_of(sum_), {});
+    } else {
+        metric transactions{
+            "millrace_relay_low_water_holder_seconds",
+            "Age of a transaction that could still fill a gap",
+            false,
+            {}};
+        metric statements{
+            "millrace_relay_low_water_holder_query_seconds",
+            "Time since the present or latest statement of such a transaction began",
+            false,
+            {}};
+        for (const relay_status& s : outboxes_) {
+            const labels of = outboxes_.size() > 1 ? labels{{"outbox", s.address}} : labels{};
+            add(all, "millrace_relay_", figures_of(s), of);
+            add_holders(transactions, statements, s, of);
+        }
+        all.push_back(std::move(transactions));
+        all.push_back(std::move(statements));
+    }
+    all.push_back(
+        {"millrace_ready", "1 when /readyz says yes", false, {{{}, why_not_ready().empty() ? 1.0 : 0.0}}}
+    );
+    return all;
 }
 
 std::string service::status_json() const {
-    std::string out = "{";
-    for (const metric& m : metrics()) {
-        if (out.size() > 1) out += ',';
-        out += fmt::format("\"{}\":{:.0f}", m.name.substr(m.name.find('_') + 1), m.value);
-    }
     const std::lock_guard lock(turn_);
-    if (const auto* relay = std::get_if<relay_status>(&latest_); relay != nullptr && relay->last_error) {
-        const error& why = *relay->last_error;
-        out += ",\"relay_last_error\":" + json_string(fmt::format("{}: {}", name_of(why.code), why.detail));
+    const int ready = why_not_ready().empty() ? 1 : 0;
+    if (kind_ == kind::consumer) {
+        return fmt::format("{{{},\"ready\":{}}}\n", figures_json(figures_of(consumer_), "consumer_"), ready);
     }
-    return out + "}\n";
+    std::string outboxes;
+    for (const relay_status& s : outboxes_)
+        outboxes += (outboxes.empty() ? "" : ",") + outbox_json(s);
+    return fmt::format(
+        "{{{},\"relay_last_error\":{},\"ready\":{},\"outboxes\":[{}]}}\n",
+        figures_json(figures_of(sum_), "relay_"),
+        error_json(sum_.last_error),
+        ready,
+        outboxes
+    );
 }
 
 }  // namespace millrace::app

@@ -3,6 +3,8 @@
 #include "assert.hpp"
 #include "units.hpp"
 
+#include <millrace/url.hpp>
+
 #include <fmt/format.h>
 
 namespace millrace::app {
@@ -38,10 +40,11 @@ void take(setting& into, std::span<const given_value> source, faults& found) {
             found.add(fmt::format("{} is given twice; give it once", name_of(*into.option, value.where)));
             continue;
         }
+        const std::string shown = without_secrets(value.shown);
+        into.shown = first ? shown : into.shown + ", " + shown;
         if (first) into.values.clear();
         first = false;
         into.values.push_back(value.text);
-        into.shown = value.shown;
         into.given = true;
         into.where = value.where;
         into.origin = value.where.empty() ? "flag" : value.where.substr(0, value.where.rfind(':'));

@@ -26,9 +26,9 @@ struct given_value {
 struct setting {
     const option_spec* option{nullptr};
     std::vector<std::string> values;  ///< Empty: not given and no default.
-    std::string shown;
-    std::string origin;  ///< `default`, `flag`, or `FILE:LINE`.
-    std::string where;   ///< `FILE:LINE:COLUMN`; empty unless it comes from a file.
+    std::string shown;                ///< As it was written, without the secrets of an address.
+    std::string origin;               ///< `default`, `flag`, or `FILE:LINE`.
+    std::string where;                ///< `FILE:LINE:COLUMN`; empty unless it comes from a file.
     bool given{false};
 };
 

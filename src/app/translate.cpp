@@ -42,14 +42,33 @@ relay_options relay_options_of(const settings& values) {
 
 relay_settings relay_settings_of(const settings& values) {
     relay_settings out;
-    out.outbox = values.text("outbox");
+    const std::vector<std::string>& outboxes = values.list("outbox");
+    if (!outboxes.empty()) {
+        out.outbox = outboxes.front();
+        out.outboxes.assign(outboxes.begin() + 1, outboxes.end());
+    }
     out.sink = values.text("sink");
     out.tuning = relay_options_of(values);
+    out.leadership = leadership_options_of(values);
+    out.fleet_state = values.text("fleet-state");
+    out.fleet = values.text("fleet");
     out.lease = values.duration("lease");
     out.worker = worker_id{values.text("worker")};
     out.once = values.flag("once");
     out.stop_on_signals = true;
     return out;
+}
+
+leadership_options leadership_options_of(const settings& values) {
+    leadership_options o;
+    if (values.text("leader") == "kafka") o.by = leadership_way::kafka_group;
+    o.yield_after = values.duration("yield-after");
+    o.kafka = values.text("leader-kafka");
+    o.group = values.text("leader-group");
+    o.topic = values.text("leader-topic");
+    o.name = values.text("leader-name");
+    o.heartbeat_timeout = values.duration("leader-heartbeat-timeout");
+    return o;
 }
 
 shard_options shard_options_of(const settings& values) {
@@ -135,9 +154,9 @@ std::string dead_letter_url(const settings& values) {
 }
 
 void check_url(const settings& values, std::string_view option, url_role role, faults& found) {
-    if (!values.has(option)) return;
-    if (const auto parsed = parse_url(values.text(option), role); !parsed) {
-        found.add(fmt::format("{}: {}", values.named(option), parsed.error().detail));
+    for (const std::string& text : values.list(option)) {
+        if (const auto parsed = parse_url(text, role); !parsed)
+            found.add(fmt::format("{}: {}", values.named(option), parsed.error().detail));
     }
 }
 

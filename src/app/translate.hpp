@@ -16,6 +16,7 @@
 namespace millrace::app {
 
 [[nodiscard]] relay_options relay_options_of(const settings& values);
+[[nodiscard]] leadership_options leadership_options_of(const settings& values);
 [[nodiscard]] relay_settings relay_settings_of(const settings& values);
 
 [[nodiscard]] shard_options shard_options_of(const settings& values);
@@ -26,13 +27,13 @@ namespace millrace::app {
 /// The settings must have been checked.
 [[nodiscard]] consumer_settings consumer_settings_of(const settings& values);
 
-/// The outbox that `--outbox` names; it must have been checked.
+/// The first outbox that `--outbox` names; it must have been checked.
 [[nodiscard]] url outbox_of(const settings& values);
 
 /// The URL behind `--on-failure dead-letter=`; empty for the other policies.
 [[nodiscard]] std::string dead_letter_url(const settings& values);
 
-/// Adds what is wrong with the address that an option gives, if it is given.
+/// Adds what is wrong with each address that an option gives.
 void check_url(const settings& values, std::string_view option, url_role role, faults& found);
 
 /// Adds a fault when `--worker` is given and empty: left out, it is made up.

@@ -6,6 +6,8 @@
 #include "local_sink.hpp"
 #include "local_source.hpp"
 #include "memory_lease_store.hpp"
+#include "outbox_schema.hpp"
+#include "postgres_adapters.hpp"
 #include "sqlite_lease_store.hpp"
 #include "sqlite_outbox.hpp"
 #include "sqlite_outbox_admin.hpp"
@@ -55,6 +57,9 @@ tl::unexpected<error> unopened(const url& where) {
 }  // namespace
 
 result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (where.scheme == "postgresql") return postgres_adapters::open_lease_store(where, group, home);
+#endif
     if (where.scheme == "sqlite") return sqlite_store(where, group, home);
     if (where.scheme == "memory") {
         return std::make_unique<memory_lease_store>(home, memory_table(where.path, group));
@@ -63,6 +68,9 @@ result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const gr
 }
 
 result<std::vector<std::string>> known_groups(const url& state, const std::string& stream) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (state.scheme == "postgresql") return postgres_adapters::known_groups(state, stream);
+#endif
     if (state.scheme == "memory") return std::vector<std::string>{};
     if (state.scheme != "sqlite") return unopened(state);
     auto db = sqlite::database::open(state.path, {.mode = sqlite::open_mode::read_only, .name = state.given});
@@ -71,6 +79,9 @@ result<std::vector<std::string>> known_groups(const url& state, const std::strin
 }
 
 result<opened_outbox> open_outbox(const url& where, host& home) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (where.scheme == "postgresql") return postgres_adapters::open_outbox(where, home);
+#endif
     if (where.scheme != "sqlite") return unopened(where);
     auto made =
         std::make_unique<sqlite_outbox>(home, sqlite_outbox_options{.path = where.path, .name = where.given});
@@ -80,6 +91,9 @@ result<opened_outbox> open_outbox(const url& where, host& home) {
 }
 
 result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (where.scheme == "postgresql") return postgres_adapters::open_outbox_admin(where);
+#endif
     if (where.scheme != "sqlite") return unopened(where);
     return sqlite_outbox_admin::open(where.path, {.name = where.given, .busy_timeout = wait})
         .map([](sqlite_outbox_admin opened) {
@@ -88,14 +102,25 @@ result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, millis
 }
 
 result<void> init_outbox(const url& where, milliseconds wait) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (where.scheme == "postgresql") return postgres_adapters::init_outbox(where);
+#endif
     if (where.scheme != "sqlite") return unopened(where);
     return sqlite_outbox_admin::init(where.path, {.name = where.given, .busy_timeout = wait})
         .map([](const sqlite_outbox_admin&) {});
 }
 
-result<opened_sink> open_sink(const url& where, host& home) {
+result<std::string> outbox_script(const url& where, [[maybe_unused]] const outbox_roles& roles) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (where.scheme == "postgresql") return postgres_adapters::outbox_script(where, roles);
+#endif
+    if (where.scheme != "sqlite") return unopened(where);
+    return std::string(outbox_schema::script());
+}
+
+result<opened_sink> open_sink(const url& where, host& home, const sink_options& options) {
     if (where.scheme != "local") return unopened(where);
-    auto made = std::make_unique<local_sink>(home, where.path);
+    auto made = std::make_unique<local_sink>(home, where.path, local_sink_options{.outbox = options.outbox});
     auto* const sink = made.get();
     return opened_sink{std::move(made), [sink](completion<void> done) { sink->look(std::move(done)); }};
 }

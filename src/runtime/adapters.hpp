@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace millrace {
@@ -49,13 +50,35 @@ struct opened_outbox {
 /// Makes or upgrades the tables of an outbox where they are missing, at once; `wait` as above.
 [[nodiscard]] result<void> init_outbox(const url& where, milliseconds wait);
 
+/// Names of the application and of the relay as roles of the database, where it has roles.
+struct outbox_roles {
+    std::string writer;
+    std::string relay;
+};
+
+/// The SQL that `init_outbox` would run on an empty database, with the least rights of the roles. Pure.
+[[nodiscard]] result<std::string> outbox_script(const url& where, const outbox_roles& roles);
+
+struct sink_options {
+    /// When set, each record gets the header `millrace-outbox` with "EPOCH OUTBOX", by which a consumer can
+    /// drop what a woken zombie still sends.
+    std::optional<std::string> outbox;
+
+    /// To a partition whose last acknowledgement is older, one row goes first; of sinks with partitions.
+    nanoseconds idle_partition{std::chrono::minutes{1}};
+
+    /// Rows and bytes that may be handed over and not yet acknowledged: what the sink must hold.
+    std::size_t window_rows{10'000};
+    std::size_t window_bytes{4 << 20};
+};
+
 struct opened_sink {
     std::unique_ptr<event_sink> sink;
 
     /// The first look: whether it is there and usable. Valid while the sink lives.
     std::function<void(completion<void>)> look;
 };
-[[nodiscard]] result<opened_sink> open_sink(const url& where, host& home);
+[[nodiscard]] result<opened_sink> open_sink(const url& where, host& home, const sink_options& options = {});
 [[nodiscard]] result<std::unique_ptr<record_source>> open_source(const url& where, host& home);
 
 struct opened_dead_letters {

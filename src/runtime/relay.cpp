@@ -234,6 +234,7 @@ void relay_run::publish_status() {
     now.in_flight = counters.in_flight;
     now.gaps = counters.gaps;
     now.outbox = seen_;
+    now.ready = true;
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
     now.last_error = driver_->last_error();

@@ -9,7 +9,7 @@ option_spec outbox_option() {
     return {
         .name = "outbox",
         .placeholder = "URL",
-        .meaning = "The outbox, sqlite:PATH",
+        .meaning = "The outbox, sqlite:PATH or postgresql://HOST/DATABASE[?table=SCHEMA.NAME]",
         .example = "sqlite:shop.db",
         .required = true};
 }
@@ -37,7 +37,7 @@ option_spec state_option() {
     return {
         .name = "state",
         .placeholder = "URL",
-        .meaning = "Where leases and checkpoints are kept, sqlite:PATH",
+        .meaning = "Where leases and checkpoints are kept, sqlite:PATH or postgresql://HOST/DATABASE",
         .example = "sqlite:state.db",
         .required = true};
 }

@@ -7,8 +7,6 @@
 #include "reference.hpp"
 #include "settings.hpp"
 
-#include <millrace/url.hpp>
-
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -73,7 +71,7 @@ std::vector<explained> explain(const std::vector<settings>& sections) {
             rows.push_back(
                 {std::string{section.command().path},
                  config_key(s.option->name),
-                 s.values.empty() ? "-" : without_secrets(s.shown),
+                 s.values.empty() ? "-" : s.shown,
                  s.values.empty() ? "not set" : s.origin}
             );
         }

@@ -24,6 +24,11 @@ void check_outbox(const settings& values, faults& found) {
 
 exit_status init(const settings& values) {
     const url where = outbox_of(values);
+    if (values.flag("print")) {
+        const auto script =
+            outbox_script(where, {.writer = values.text("writer-role"), .relay = values.text("relay-role")});
+        return script ? print(*script) : complain(script.error());
+    }
     if (const auto made = init_outbox(where, wait_of(values)); !made) return complain(made.error());
     return print(fmt::format("{} is ready\n", where.given));
 }
@@ -140,7 +145,23 @@ void add_outbox_commands(std::vector<command_spec>& list) {
         {.path = "outbox init",
          .about = "Make the tables of an outbox, and its file if need be",
          .example = "millrace outbox init --outbox sqlite:shop.db",
-         .options = {outbox_option(), wait_option()},
+         .options =
+             {outbox_option(),
+              {.name = "print",
+               .kind = option_kind::flag,
+               .fallback = "false",
+               .meaning = "Print the SQL, with the least rights of both roles, and open nothing"},
+              {.name = "writer-role",
+               .kind = option_kind::name,
+               .placeholder = "ROLE",
+               .fallback = "outbox_writer",
+               .meaning = "Role of the application in what --print shows"},
+              {.name = "relay-role",
+               .kind = option_kind::name,
+               .placeholder = "ROLE",
+               .fallback = "outbox_relay",
+               .meaning = "Role of the relay in what --print shows"},
+              wait_option()},
          .check = check_outbox,
          .run = init}
     );

@@ -20,12 +20,21 @@ namespace {
 
 using kind = option_kind;
 
+option_spec outboxes_option() {
+    option_spec option = outbox_option();
+    option.meaning =
+        "An outbox, sqlite:PATH or postgresql://HOST/DATABASE[?table=SCHEMA.NAME]; may be repeated";
+    option.many = true;
+    return option;
+}
+
 std::vector<option_spec> relay_flags() {
     std::vector<option_spec> options{
-        outbox_option(),
+        outboxes_option(),
         {.name = "sink",
          .placeholder = "URL",
-         .meaning = "Where events go, local:PATH; the topic of an event names the stream",
+         .meaning = "Where events go, local:PATH or kafka://HOST:PORT[,HOST:PORT...][?PROPERTY=VALUE]; the "
+                    "topic of an event names the stream or topic",
          .example = "local:streams.db",
          .required = true},
         {.name = "once",
@@ -73,6 +82,73 @@ std::vector<option_spec> relay_flags() {
     return options;
 }
 
+void add_leader_options(std::vector<option_spec>& options) {
+    options.push_back(
+        {.name = "leader",
+         .kind = kind::choice,
+         .placeholder = "WAY",
+         .fallback = "lease",
+         .meaning = "How relays agree on who leads: a lease in the outbox's database, or the group protocol "
+                    "of goharvest on Kafka",
+         .choices = "lease|kafka"}
+    );
+    options.push_back(time_option(
+        "yield-after",
+        "30s",
+        "1s",
+        "1h",
+        "A leader gives way to a waiting relay after so long without an answer"
+    ));
+    options.push_back(
+        {.name = "leader-group",
+         .kind = kind::name,
+         .placeholder = "NAME",
+         .meaning = "Group of --leader kafka, goharvest's leaderGroupID; of this outbox's relays alone",
+         .example = "shop-relay"}
+    );
+    options.push_back(
+        {.name = "leader-topic",
+         .kind = kind::name,
+         .placeholder = "TOPIC",
+         .meaning = "Topic of --leader kafka, goharvest's leaderTopic; the group's name and .neli by default",
+         .example = "shop-relay.neli"}
+    );
+    options.push_back(
+        {.name = "leader-kafka",
+         .placeholder = "URL",
+         .meaning = "Cluster of --leader kafka; the sink's by default",
+         .example = "kafka://localhost:9092"}
+    );
+    options.push_back(
+        {.name = "leader-name",
+         .kind = kind::name,
+         .placeholder = "NAME",
+         .meaning = "Name in the heartbeats of --leader kafka, without %; that of the relay by default",
+         .example = "relay-1"}
+    );
+    options.push_back(time_option(
+        "leader-heartbeat-timeout",
+        "5s",
+        "1s",
+        "5m",
+        "A leader of --leader kafka stops after so long without its own heartbeat; after three times this, "
+        "another takes over"
+    ));
+    options.push_back(
+        {.name = "fleet-state",
+         .placeholder = "URL",
+         .meaning = "Where a fleet of relays shares its outboxes out: a state, as of consume",
+         .example = "sqlite:fleet.db"}
+    );
+    options.push_back(
+        {.name = "fleet",
+         .kind = kind::name,
+         .placeholder = "NAME",
+         .fallback = "relays",
+         .meaning = "Name of the fleet in that state"}
+    );
+}
+
 void add_window_options(std::vector<option_spec>& options) {
     options.push_back(count_option("fetch-rows", "2000", "100000", "Rows of one read"));
     options.push_back(bytes_option("fetch-bytes", "1MiB", "Bytes of one read"));
@@ -111,11 +187,30 @@ void add_window_options(std::vector<option_spec>& options) {
     );
 }
 
+void check_leader(const settings& values, faults& found) {
+    const bool by_kafka = values.text("leader") == "kafka";
+    if (by_kafka && !values.has("leader-group")) {
+        found.add(fmt::format("{}: kafka needs a group; give --leader-group NAME", values.named("leader")));
+        return;
+    }
+    if (by_kafka && values.has("fleet-state")) {
+        found.add(
+            fmt::format("{}: a fleet shares its outboxes out by leases; leave it out", values.named("leader"))
+        );
+    }
+    if (const auto valid = leadership_options_of(values).validate(); !valid) {
+        found.add(values.placed(valid.error().detail));
+    }
+}
+
 void check_relay(const settings& values, faults& found) {
     check_url(values, "outbox", url_role::outbox, found);
     check_url(values, "sink", url_role::sink, found);
+    check_url(values, "leader-kafka", url_role::sink, found);
+    check_url(values, "fleet-state", url_role::state, found);
     check_worker(values, found);
     check_admin(values, found);
+    check_leader(values, found);
     if (const auto valid = relay_options_of(values).validate(); !valid) {
         found.add(values.placed(valid.error().detail));
     }
@@ -159,6 +254,7 @@ exit_status run_relay(const settings& values) {
     service watched(service::kind::relay);
     relay_settings set = relay_settings_of(values);
     set.log = log.get();
+    const relay* running = nullptr;
     set.on_progress = [&](const relay_status& s) {
         work.note(s.deleted, work_time::clock::now());
         line.show(
@@ -166,11 +262,12 @@ exit_status run_relay(const settings& values) {
              .what = s.leading ? "delivered" : "delivered, waiting for the lease",
              .backlog = s.leading && s.outbox ? std::optional(s.outbox->backlog) : std::nullopt}
         );
-        watched.update(s);
+        watched.update(s, running->outboxes());
     };
     const auto admin = start_admin(values, watched, *log);
     if (!admin) return complain(admin.error());
     relay job(std::move(set));
+    running = &job;
     const result<relay_status> ended = job.run();
     line.clear();
     if (!ended) return complain(ended.error());
@@ -181,13 +278,14 @@ exit_status run_relay(const settings& values) {
 
 void add_relay_commands(std::vector<command_spec>& list) {
     std::vector<option_spec> options = relay_flags();
+    add_leader_options(options);
     add_retry_options(options);
     add_window_options(options);
     add_process_options(options);
     list.push_back(
         {.path = "relay",
          .about = "Move events from an outbox to a sink",
-         .example = "millrace relay --outbox sqlite:shop.db --sink local:streams.db",
+         .example = "millrace relay --outbox postgresql://localhost/shop --sink kafka://localhost:9092",
          .options = std::move(options),
          .check = check_relay,
          .run = run_relay,

@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
     const auto finished = group->finished("only");
     if (!finished || !*finished || !group->leave()) return 1;
 
-    millrace::relay relay({.outbox = "sqlite:" + folder + "/missing.db", .sink = "kafka://broker"});
+    millrace::relay relay({.outbox = "sqlite:" + folder + "/missing.db", .sink = "kinesis:orders"});
     const auto refused = relay.run();
-    if (refused || refused.error().detail.find("kafka://broker") == std::string::npos) return 1;
+    if (refused || refused.error().detail.find("kinesis:orders") == std::string::npos) return 1;
     return 0;
 }

@@ -62,7 +62,9 @@ TEST_F(CommandLine, UnknownCommandsAreAnsweredWithTheNearestOne) {
         faults_of("frobnicate"),
         ElementsAre(HasSubstr("unknown command \"frobnicate\"; there are relay, consume"))
     );
-    EXPECT_THAT(faults_of("outbox"), ElementsAre("outbox needs a command: init, put, stats, pause, resume, dead"));
+    EXPECT_THAT(
+        faults_of("outbox"), ElementsAre("outbox needs a command: init, put, stats, pause, resume, dead")
+    );
     EXPECT_THAT(faults_of(""), ElementsAre(HasSubstr("millrace needs a command: relay, consume")));
 }
 

@@ -310,6 +310,64 @@ TEST_F(Settings, AMissingRequiredOptionIsNamed) {
     );
 }
 
+TEST_F(Config, AKeyOfSeveralValuesTakesAListOrOne) {
+    const auto list = read("relay:\n  outbox: [sqlite:a, sqlite:b]\n").at("relay");
+    ASSERT_EQ(list.size(), 2u);
+    EXPECT_EQ(list[1].text, "sqlite:b");
+    EXPECT_EQ(list[1].where, "m.yaml:2:22");
+    EXPECT_EQ(read("relay:\n  outbox: sqlite:a\n").at("relay").size(), 1u);
+    EXPECT_THAT(
+        faults_of("relay:\n  outbox: [[sqlite:a], {b: c}]\n"),
+        ElementsAre(HasSubstr("outbox must have one value"), HasSubstr("outbox must have one value"))
+    );
+    EXPECT_THAT(
+        faults_of("relay:\n  sink: [local:a]\n"),
+        ElementsAre(HasSubstr("sink must have one value, not a list"))
+    );
+}
+
+TEST_F(Settings, OutboxesMayBeSeveralAndAreShownWithoutSecrets) {
+    const settings values = resolve(
+        {{"outbox", "postgresql://u:secret@h/a", "postgresql://u:secret@h/a", "m.yaml:2:11"},
+         {"outbox", "sqlite:b", "sqlite:b", "m.yaml:2:30"}},
+        {}
+    );
+    EXPECT_EQ(values.list("outbox").size(), 2u);
+    for (const setting& s : values.all()) {
+        if (s.option->name == "outbox") {
+            EXPECT_EQ(s.shown, "postgresql://u:***@h/a, sqlite:b");
+        }
+    }
+}
+
+TEST_F(Settings, ALeaderByKafkaNeedsAGroup) {
+    const std::vector<given_value> both{
+        {"outbox", "sqlite:a", "sqlite:a", ""}, {"sink", "local:b", "local:b", ""}};
+    const auto faults_with = [&](std::vector<given_value> more) {
+        more.insert(more.end(), both.begin(), both.end());
+        const settings values = resolve({}, std::move(more));
+        values.command().check(values, found);
+        return found.lines();
+    };
+    EXPECT_THAT(
+        faults_with({{"leader", "kafka", "kafka", ""}}),
+        ElementsAre("--leader: kafka needs a group; give --leader-group NAME")
+    );
+    EXPECT_THAT(
+        faults_with(
+            {{"leader", "kafka", "kafka", ""},
+             {"leader-group", "g", "g", ""},
+             {"fleet-state", "sqlite:f", "sqlite:f", ""}}
+        ),
+        ElementsAre(HasSubstr("a fleet shares its outboxes out by leases"))
+    );
+    EXPECT_THAT(
+        faults_with({{"leader", "kafka", "kafka", ""}, {"leader-group", "a b", "a b", ""}}),
+        ElementsAre(HasSubstr("leadership option group is \"a b\""))
+    );
+    EXPECT_THAT(faults_with({{"leader", "kafka", "kafka", ""}, {"leader-group", "g", "g", ""}}), IsEmpty());
+}
+
 TEST_F(Settings, AnOptionGivenTwiceIsAFault) {
     (void)resolve({}, {{"sink", "local:a", "local:a", ""}, {"sink", "local:b", "local:b", ""}});
     EXPECT_THAT(found.lines(), ElementsAre("--sink is given twice; give it once"));

@@ -1,0 +1,91 @@
+#include "figures.hpp"
+
+#include <chrono>
+
+namespace millrace::app {
+
+namespace {
+
+figure gauge(std::string_view name, std::string_view help, double value) {
+    return {name, help, false, value};
+}
+figure gauge(std::string_view name, std::string_view help, std::uint64_t value) {
+    return gauge(name, help, static_cast<double>(value));
+}
+figure gauge(std::string_view name, std::string_view help, std::optional<double> value) {
+    return {name, help, false, value};
+}
+figure total(std::string_view name, std::string_view help, std::uint64_t value) {
+    return {name, help, true, static_cast<double>(value)};
+}
+
+double seconds(nanoseconds span) {
+    return std::chrono::duration<double>(span).count();
+}
+
+}  // namespace
+
+std::vector<figure> figures_of(const relay_status& s) {
+    const auto of_look = [&](auto read) {
+        return s.outbox ? std::optional<double>(read(*s.outbox)) : std::nullopt;
+    };
+    return {
+        gauge("leading", "1 while this relay holds the lease of the outbox", s.leading ? 1.0 : 0.0),
+        gauge("epoch", "Epoch of the present or latest lease", s.epoch.value()),
+        total("published_total", "Rows handed to the sink", s.published),
+        total("acknowledged_total", "Rows acknowledged by the sink", s.acknowledged),
+        total("deleted_total", "Rows delivered and gone from the outbox", s.deleted),
+        total("retried_total", "Rows sent again", s.retried),
+        total("parked_total", "Rows moved to the dead letters", s.buried),
+        gauge("in_flight", "Rows handed to the sink and not yet acknowledged", s.in_flight),
+        gauge(
+            "duplicates_at_risk", "Rows that a crash now would publish again, at most", s.duplicates_at_risk
+        ),
+        gauge("memory_bytes", "Bytes of rows in memory", s.bytes_in_memory),
+        gauge("gaps", "Ranges of ids that may still be filled", s.gaps),
+        gauge(
+            "backlog",
+            "Rows in the outbox, estimated from the span of their ids",
+            of_look([](const outbox_look& l) { return static_cast<double>(l.backlog); })
+        ),
+        gauge(
+            "oldest_age_seconds",
+            "Age of the row of the lowest id; 0 when there is none",
+            of_look([](const outbox_look& l) { return seconds(l.oldest_age.value_or(nanoseconds{0})); })
+        ),
+        gauge(
+            "low_water_holders",
+            "Transactions that could still fill a gap, 10 at most",
+            of_look([](const outbox_look& l) { return static_cast<double>(l.holders.size()); })
+        ),
+    };
+}
+
+std::vector<figure> figures_of(const consumer_status& s) {
+    return {
+        gauge("shards", "Shards held now", std::uint64_t{s.shards}),
+        gauge("worker_index", "Place of this worker among the live ones", std::uint64_t{s.index}),
+        gauge("workers", "Live workers; 0 before the first listing", std::uint64_t{s.total}),
+        total("records_read_total", "Records read", s.records_read),
+        total("bytes_read_total", "Bytes read", s.bytes_read),
+        total("records_acknowledged_total", "Records acknowledged by the handler", s.records_acknowledged),
+        total(
+            "records_dead_lettered_total", "Records put away by the failure policy", s.records_dead_lettered
+        ),
+        total("handler_failures_total", "Calls of the handler that failed", s.handler_failures),
+        total(
+            "gaps_reported_total", "Records that the stream dropped before they were read", s.gaps_reported
+        ),
+        total("shards_stopped_total", "Shards stopped by the failure policy", s.shards_stopped),
+        gauge("records_at_risk", "Records acknowledged and not yet in a checkpoint", s.records_at_risk),
+        gauge("memory_bytes", "Bytes of records in memory", s.bytes_in_memory),
+        gauge(
+            "behind_seconds",
+            "Age of what was read last against the newest record of its shard; the largest of all shards",
+            seconds(s.behind)
+        ),
+        gauge("idle", "1 at the tip of every shard held", s.idle ? 1.0 : 0.0),
+    };
+}
+
+}  // namespace millrace::app

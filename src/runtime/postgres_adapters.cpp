@@ -1,0 +1,74 @@
+#ifdef MILLRACE_WITH_POSTGRES
+
+#include "postgres_adapters.hpp"
+
+#include "connection.hpp"
+#include "postgres_lease_rows.hpp"
+#include "postgres_lease_store.hpp"
+#include "postgres_outbox.hpp"
+#include "postgres_outbox_admin.hpp"
+#include "server.hpp"
+#include "stop_signal.hpp"
+
+#include <utility>
+
+namespace millrace::postgres_adapters {
+
+namespace {
+
+constexpr const char* table_default = "outbox";
+
+}  // namespace
+
+result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
+    auto server = postgres::parse_server(where.path);
+    if (!server) return tl::unexpected(std::move(server.error()));
+    postgres_lease_store_options options{.where = std::move(*server), .group = group};
+    if (where.role == url_role::outbox) {
+        options.outbox = options.where.table.value_or(postgres::table_name{"", table_default});
+    }
+    return std::make_unique<postgres_lease_store>(home, std::move(options));
+}
+
+result<std::vector<std::string>> known_groups(const url& state, const std::string& stream) {
+    const auto server = postgres::parse_server(state.path);
+    if (!server) return tl::unexpected(server.error());
+    const postgres::stop_signal never;
+    auto db = postgres::connection::open(*server, never);
+    if (!db) return tl::unexpected(std::move(db.error()));
+    return postgres::list_groups(*db, server->schema.value_or(postgres_lease_store::schema_default), stream);
+}
+
+result<opened_outbox> open_outbox(const url& where, host& home) {
+    auto server = postgres::parse_server(where.path);
+    if (!server) return tl::unexpected(std::move(server.error()));
+    auto made =
+        std::make_unique<postgres_outbox>(home, postgres_outbox_options{.server = std::move(*server)});
+    auto* const outbox = made.get();
+    return opened_outbox{
+        std::move(made), [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); }};
+}
+
+result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where) {
+    const auto server = postgres::parse_server(where.path);
+    if (!server) return tl::unexpected(server.error());
+    return postgres_outbox_admin::open(*server).map([](postgres_outbox_admin opened) {
+        return std::unique_ptr<outbox_admin>(std::make_unique<postgres_outbox_admin>(std::move(opened)));
+    });
+}
+
+result<void> init_outbox(const url& where) {
+    const auto server = postgres::parse_server(where.path);
+    if (!server) return tl::unexpected(server.error());
+    return postgres_outbox_admin::init(*server).map([](const postgres_outbox_admin&) {});
+}
+
+result<std::string> outbox_script(const url& where, const outbox_roles& roles) {
+    return postgres::parse_server(where.path).map([&](const postgres::server& server) {
+        return postgres_outbox_admin::script(server, roles.writer, roles.relay);
+    });
+}
+
+}  // namespace millrace::postgres_adapters
+
+#endif

@@ -1,0 +1,17 @@
+/// What `adapters.hpp` opens in PostgreSQL; only in builds that have it.
+#pragma once
+
+#include "adapters.hpp"
+
+namespace millrace::postgres_adapters {
+
+[[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
+    const url& where, const group_key& group, host& home
+);
+[[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
+[[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home);
+[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where);
+[[nodiscard]] result<void> init_outbox(const url& where);
+[[nodiscard]] result<std::string> outbox_script(const url& where, const outbox_roles& roles);
+
+}  // namespace millrace::postgres_adapters

@@ -1,0 +1,136 @@
+#include "service.hpp"
+
+#include "admin_server.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::app {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+relay_status leading(const std::string& outbox) {
+    relay_status s;
+    s.address = outbox;
+    s.leading = true;
+    s.ready = true;
+    s.epoch = epoch{7};
+    s.deleted = 12;
+    s.outbox = outbox_look{
+        .backlog = 30,
+        .oldest_age = 1500ms,
+        .holders = {{.pid = 4711, .transaction_age = 90s, .query_age = 2s}, {.pid = 4712}}};
+    return s;
+}
+
+std::string get(const service& about, std::string_view path) {
+    return answer_admin(path, about).body;
+}
+
+TEST(Service, OneOutboxHasPlainMetrics) {
+    service about(service::kind::relay);
+    const auto s = leading("sqlite:shop.db");
+    about.update(s, {s});
+    EXPECT_THAT(
+        get(about, "/metrics"),
+        AllOf(
+            HasSubstr("millrace_relay_leading 1\n"),
+            HasSubstr("millrace_relay_epoch 7\n"),
+            HasSubstr("millrace_relay_backlog 30\n"),
+            HasSubstr("millrace_relay_oldest_age_seconds 1.5\n"),
+            HasSubstr("# TYPE millrace_relay_deleted_total counter\nmillrace_relay_deleted_total 12\n"),
+            HasSubstr("millrace_ready 1\n")
+        )
+    );
+}
+
+TEST(Service, WhoHoldsTheLowWaterMarkIsNamedWithWhatMayBeSeenOfIt) {
+    service about(service::kind::relay);
+    const auto s = leading("sqlite:shop.db");
+    about.update(s, {s});
+    EXPECT_THAT(
+        get(about, "/metrics"),
+        AllOf(
+            HasSubstr("millrace_relay_low_water_holders 2\n"),
+            HasSubstr("millrace_relay_low_water_holder_seconds{pid=\"4711\"} 90\n"),
+            HasSubstr("millrace_relay_low_water_holder_query_seconds{pid=\"4711\"} 2\n"),
+            Not(HasSubstr("4712"))
+        )
+    );
+    EXPECT_THAT(
+        get(about, "/status"),
+        HasSubstr(R"("holders":[{"pid":4711,"transaction_age_s":90.000,"query_age_s":2.000},)"
+                  R"({"pid":4712,"transaction_age_s":null,"query_age_s":null}])")
+    );
+}
+
+TEST(Service, SeveralOutboxesAreToldApart) {
+    service about(service::kind::relay);
+    auto sum = leading("");
+    sum.deleted = 24;
+    about.update(sum, {leading("sqlite:a.db"), leading("sqlite:b.db")});
+    EXPECT_THAT(
+        get(about, "/metrics"),
+        AllOf(
+            HasSubstr("millrace_relay_deleted_total{outbox=\"sqlite:a.db\"} 12\n"),
+            HasSubstr("millrace_relay_deleted_total{outbox=\"sqlite:b.db\"} 12\n"),
+            HasSubstr("holder_seconds{outbox=\"sqlite:b.db\",pid=\"4711\"} 90\n")
+        )
+    );
+    EXPECT_THAT(
+        get(about, "/status"),
+        AllOf(
+            HasSubstr("\"relay_deleted_total\":24,"),
+            HasSubstr("\"outboxes\":[{\"outbox\":\"sqlite:a.db\",\"leading\":1,"),
+            HasSubstr("{\"outbox\":\"sqlite:b.db\",")
+        )
+    );
+}
+
+TEST(Service, WhatIsUnknownIsLeftOutOfMetricsAndNullInStatus) {
+    service about(service::kind::relay);
+    relay_status s;
+    about.update(s, {s});
+    EXPECT_THAT(get(about, "/metrics"), Not(HasSubstr("backlog")));
+    EXPECT_THAT(
+        get(about, "/status"), AllOf(HasSubstr("\"relay_backlog\":null"), HasSubstr("\"holders\":null"))
+    );
+}
+
+TEST(Service, AnOutboxThatIsNotReadySaysWhy) {
+    service about(service::kind::relay);
+    EXPECT_EQ(answer_admin("/readyz", about).status, 503u);
+    EXPECT_THAT(get(about, "/readyz"), HasSubstr("nothing has been heard"));
+    auto bad = leading("sqlite:b.db");
+    bad.ready = false;
+    bad.last_error = error{errc::not_found, retry_advice::after_delay, false, "there is no table outbox"};
+    about.update(bad, {leading("sqlite:a.db"), bad});
+    EXPECT_EQ(answer_admin("/readyz", about).status, 503u);
+    EXPECT_EQ(get(about, "/readyz"), "not ready: sqlite:b.db: there is no table outbox\n");
+    EXPECT_THAT(get(about, "/status"), HasSubstr(R"("last_error":"not_found: there is no table outbox")"));
+    EXPECT_EQ(answer_admin("/healthz", about).status, 200u) << "the process turns";
+    about.update(bad, {leading("sqlite:a.db"), leading("sqlite:b.db")});
+    EXPECT_EQ(answer_admin("/readyz", about).status, 200u);
+}
+
+TEST(Service, AConsumerIsReadyOnceItHasSeenItsGroup) {
+    service about(service::kind::consumer);
+    about.update(consumer_status{});
+    EXPECT_EQ(answer_admin("/readyz", about).status, 503u);
+    consumer_status s;
+    s.total = 2;
+    s.records_read = 9;
+    about.update(s);
+    EXPECT_EQ(answer_admin("/readyz", about).status, 200u);
+    EXPECT_THAT(get(about, "/metrics"), HasSubstr("millrace_consumer_records_read_total 9\n"));
+    EXPECT_THAT(get(about, "/status"), HasSubstr("\"consumer_records_read_total\":9,"));
+}
+
+}  // namespace
+}  // namespace millrace::app
