@@ -2,6 +2,7 @@
 
 #include "database.hpp"
 #include "dead_letters.hpp"
+#include "kafka_adapters.hpp"
 #include "lease_tables.hpp"
 #include "local_sink.hpp"
 #include "local_source.hpp"
@@ -119,6 +120,9 @@ result<std::string> outbox_script(const url& where, [[maybe_unused]] const outbo
 }
 
 result<opened_sink> open_sink(const url& where, host& home, const sink_options& options) {
+#ifdef MILLRACE_WITH_KAFKA
+    if (where.scheme == "kafka") return kafka_adapters::open_sink(where, home, options);
+#endif
     if (where.scheme != "local") return unopened(where);
     auto made = std::make_unique<local_sink>(home, where.path, local_sink_options{.outbox = options.outbox});
     auto* const sink = made.get();
@@ -131,6 +135,9 @@ result<std::unique_ptr<record_source>> open_source(const url& where, host& home)
 }
 
 result<opened_dead_letters> open_dead_letters(const url& where, const std::string& origin, host& home) {
+#ifdef MILLRACE_WITH_KAFKA
+    if (where.scheme == "kafka") return kafka_adapters::open_dead_letters(where, origin, home);
+#endif
     if (where.scheme == "sqlite") {
         auto made = std::make_unique<outbox_dead_letters>(home, where.path, where.given, origin);
         auto* const outbox = made.get();

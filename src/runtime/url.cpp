@@ -3,7 +3,7 @@
 #ifdef MILLRACE_WITH_POSTGRES
 #include "server.hpp"
 #endif
-#if defined(MILLRACE_WITH_KAFKA) && __has_include("kafka_conf.hpp")
+#ifdef MILLRACE_WITH_KAFKA
 #include "kafka_conf.hpp"
 #include "kafka_url.hpp"
 #endif
@@ -73,7 +73,7 @@ result<url> read_postgres(url u) {
 }
 #endif
 
-#if defined(MILLRACE_WITH_KAFKA) && __has_include("kafka_conf.hpp")
+#ifdef MILLRACE_WITH_KAFKA
 result<url> read_kafka(url u) {
     if (u.role == url_role::dead_letters) {
         const auto query = std::min(u.path.size(), u.path.find('?'));
@@ -126,7 +126,7 @@ constexpr std::array schemes{
         "postgresql", url_role::dead_letters, "postgresql://HOST/DATABASE (an outbox)", read_postgres, true},
     scheme{"postgres", url_role::dead_letters, "", read_postgres, true},
 #endif
-#if defined(MILLRACE_WITH_KAFKA) && __has_include("kafka_conf.hpp")
+#ifdef MILLRACE_WITH_KAFKA
     scheme{"kafka", url_role::sink, "kafka://HOST:PORT[,HOST:PORT...]", read_kafka, true},
     scheme{"kafka", url_role::dead_letters, "kafka://HOST:PORT/TOPIC", read_kafka, true},
 #endif
@@ -145,7 +145,7 @@ constexpr std::array absent{
     absent_scheme{"postgresql", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
     absent_scheme{"postgres", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
 #endif
-#if !defined(MILLRACE_WITH_KAFKA) || !__has_include("kafka_conf.hpp")
+#ifndef MILLRACE_WITH_KAFKA
     absent_scheme{"kafka", "which was left out of this build (MILLRACE_WITH_KAFKA)"},
 #endif
 };
