@@ -47,15 +47,17 @@ public:
         std::vector<std::pair<std::string, std::optional<std::string>>> headers;
     };
 
-    void publish(channel, std::vector<outgoing_row> rows, epoch, completion<publish_outcome> done) override {
+    void publish(channel where, std::vector<outgoing_row> rows, epoch, completion<publish_outcome> done)
+        override {
         publish_outcome outcome;
         for (const auto& row : rows)
-            take(*row.row, outcome);
+            take(where, *row.row, outcome);
         home_.post([done = std::move(done), outcome = std::move(outcome)]() mutable {
             done(std::move(outcome));
         });
     }
     void reset_main(completion<void> done) override {
+        main_stopped_ = false;
         home_.post([done = std::move(done)] { done({}); });
     }
     [[nodiscard]] std::optional<error> suspect(const outbox_row&) const override { return std::nullopt; }
@@ -74,8 +76,15 @@ public:
     std::uint64_t count{0};
 
 private:
-    void take(const outbox_row& row, publish_outcome& outcome) {
+    void take(channel where, const outbox_row& row, publish_outcome& outcome) {
+        if (where == channel::main && main_stopped_) {
+            outcome.failures.push_back(
+                {row.id, error{errc::purged, retry_advice::now, false, "behind a refusal"}, false}
+            );
+            return;
+        }
         if (refuses_value && row.value == *refuses_value) {
+            main_stopped_ = main_stopped_ || where == channel::main;
             outcome.failures.push_back(
                 {row.id, error{errc::refused_record, retry_advice::never, false, "refused"}, false}
             );
@@ -101,6 +110,7 @@ private:
     }
 
     host& home_;
+    bool main_stopped_{false};
 };
 
 /// A schema of its own on a server, gone with the object.

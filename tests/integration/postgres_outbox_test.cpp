@@ -1,0 +1,378 @@
+// Outboxes in PostgreSQL as people set them up: other layouts, roles, poolers, restarts, and what they do
+// with dead letters.
+
+#include "integration/postgres_relay.hpp"
+#include "support/private_servers.hpp"
+
+#include <millrace/outbox_postgres.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+namespace millrace::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* goharvest_table =
+    "CREATE TABLE {0} (id BIGSERIAL PRIMARY KEY, create_time TIMESTAMPTZ NOT NULL, kafka_topic VARCHAR(249) "
+    "NOT "
+    "NULL, kafka_key VARCHAR(100) NOT NULL, kafka_value VARCHAR(10000), kafka_header_keys TEXT[] NOT NULL, "
+    "kafka_header_values TEXT[] NOT NULL, leader_id UUID)";
+
+constexpr const char* salemove_table =
+    "CREATE TABLE {0} (id BIGSERIAL PRIMARY KEY, create_time TIMESTAMPTZ NOT NULL, kafka_topic VARCHAR(249) "
+    "NOT "
+    "NULL, kafka_key VARCHAR(100) NOT NULL, kafka_value BYTEA, kafka_header_keys TEXT[] NOT NULL, "
+    "kafka_header_values TEXT[] NOT NULL, leader_id UUID, kafka_partition INTEGER DEFAULT -1 NOT NULL)";
+
+TEST(PostgresOutbox, ServesATableInGoharvestsLayoutAsItIs) {
+    outbox_place place(support::services().postgres, goharvest_table);
+    place.run(
+        "INSERT INTO {} (create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys, "
+        "kafka_header_values) VALUES (now(), 'orders', 'k', 'v', '{{a,b}}', '{{1,2}}'), (now(), 'orders', "
+        "'k', NULL, "
+        "'{{}}', '{{}}'), (now(), 'orders', 'bad', 'v', '{{a,b}}', '{{1}}'), (now(), 'orders', 'worse', 'v', "
+        "ARRAY[NULL], '{{1}}'), (now(), 'orders', 'k', 'last', '{{}}', '{{}}')"
+    );
+    postgres_relay relay(place);
+    ASSERT_TRUE(relay.delivers(3)) << "rows with broken headers stop nothing";
+    EXPECT_THAT(relay.sink.ids(), ElementsAre(1, 2, 5));
+    EXPECT_THAT(relay.sink.log[0].headers, ElementsAre(testing::Pair("a", "1"), testing::Pair("b", "2")));
+    EXPECT_TRUE(relay.settles());
+    const auto dead = sure(place.admin().list_dead({}));
+    ASSERT_EQ(dead.size(), 2u);
+    EXPECT_THAT(dead[0].broken_headers, HasSubstr("as many header values"));
+
+    place.run("ALTER TABLE {} ALTER COLUMN create_time SET DEFAULT now()");
+    EXPECT_EQ(sure(place.admin().retry_dead({.ids = {row_id{3}}, .topic = {}, .key = {}})), 1u);
+    EXPECT_TRUE(relay.until([&] { return sure(place.admin().list_dead({})).size() == 2; }))
+        << "back, and dead again";
+    EXPECT_EQ(
+        sure(place.admin().put(std::vector<event>{{"orders", "k", "put", {{"n", "x"}}, std::nullopt}})),
+        row_id{6}
+    );
+    EXPECT_TRUE(relay.delivers(4));
+}
+
+TEST(PostgresOutbox, ServesGoharvestsLayoutWithBytesAndPartitions) {
+    outbox_place place(support::services().postgres, salemove_table);
+    place.run(
+        "INSERT INTO {} (create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys, "
+        "kafka_header_values, kafka_partition) VALUES (now(), 't', 'k', '\\x00ff', '{{}}', '{{}}', 3), "
+        "(now(), 't', "
+        "'k', '\\x', '{{}}', '{{}}', -1)"
+    );
+    postgres_relay relay(place);
+    ASSERT_TRUE(relay.delivers(2));
+    EXPECT_EQ(relay.sink.log[0].value, std::string("\0\xff", 2));
+    EXPECT_EQ(relay.sink.log[0].partition, 3);
+    EXPECT_EQ(relay.sink.log[1].partition, std::nullopt);
+}
+
+TEST(PostgresOutbox, UpgradesATableThatLacksWhatCameLater) {
+    outbox_place place(
+        support::services().postgres,
+        "CREATE TABLE {0} (id bigserial PRIMARY KEY, topic text NOT NULL, key bytea, value bytea)"
+    );
+    place.run("SELECT {}_put('orders', 'k', 'v', partition => 4, \"timestamp\" => 'epoch')");
+    postgres_relay relay(place);
+    ASSERT_TRUE(relay.delivers(1));
+    EXPECT_EQ(relay.sink.log[0].partition, 4);
+    EXPECT_EQ(relay.sink.log[0].timestamp, wall_time{});
+}
+
+TEST(PostgresOutbox, RefusesATableOfAnotherProgramAndSaysWhatItLacks) {
+    outbox_place place;
+    place.sql.execute(fmt::format("CREATE TABLE {}.other (id text, topic text)", place.schema));
+    const auto refused = postgres_outbox_admin::init(
+        sure(postgres::parse_server(support::services().postgres + "?table=" + place.schema + ".other"))
+    );
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::invalid_config);
+    EXPECT_THAT(refused.error().detail, HasSubstr("key, value"));
+}
+
+TEST(PostgresOutbox, TheTableRefusesRowsThatAreNotWellFormed) {
+    outbox_place place;
+    for (const auto* const row :
+         {"('', 'k', NULL, NULL, NULL)",
+          "('t', 'k', '{{a}}', NULL, NULL)",
+          "('t', 'k', '{{a,b}}', '{{x}}', NULL)",
+          "('t', 'k', '{{NULL}}', '{{x}}', NULL)",
+          "('t', 'k', NULL, NULL, -1)"}) {
+        const auto sql =
+            std::string("INSERT INTO {} (topic, key, header_names, header_values, partition) VALUES ") + row;
+        EXPECT_THROW(place.run(sql), support::sql_error) << row;
+    }
+}
+
+TEST(PostgresOutbox, ThePrintedScriptGivesWriterAndRelayWhatTheyNeed) {
+    const auto schema = support::unique_name("pgoutbox_roles");
+    const auto writer = schema + "_writer";
+    const auto relay_role = schema + "_relay";
+    const auto base = support::services().postgres;
+    support::sql_connection sql(base);
+    sql.execute(fmt::format("CREATE ROLE {} LOGIN; CREATE ROLE {} LOGIN", writer, relay_role));
+    {
+        outbox_place place;
+        const auto as = [&](const std::string& role) {
+            auto url = base;
+            return url.replace(url.find("postgres@"), 8, role);
+        };
+        const auto server = sure(postgres::parse_server(base + "?table=" + schema + ".outbox"));
+        sql.execute(postgres_outbox_admin::script(server, writer, relay_role));
+        support::sql_connection writing(as(writer));
+        EXPECT_EQ(writing.number(fmt::format("SELECT {}.outbox_put('orders', 'k', 'v')", schema)), 1);
+        EXPECT_EQ(
+            writing.number(
+                fmt::format("INSERT INTO {}.outbox (topic, key) VALUES ('orders', 'k') RETURNING id", schema)
+            ),
+            2
+        );
+        EXPECT_THROW(writing.query(fmt::format("DELETE FROM {}.outbox", schema)), support::sql_error);
+        auto admin = sure(postgres_outbox_admin::open(
+            sure(postgres::parse_server(as(relay_role) + "?table=" + schema + ".outbox"))
+        ));
+        EXPECT_EQ(sure(admin.stats()).backlog, 2u);
+        EXPECT_TRUE(sure(admin.pause("orders")));
+        EXPECT_TRUE(sure(admin.resume("orders")));
+    }
+    sql.execute(
+        fmt::format("DROP SCHEMA {0} CASCADE; DROP ROLE {1}; DROP ROLE {2}", schema, writer, relay_role)
+    );
+}
+
+TEST(PostgresOutbox, SaysWhichSqlMakesTheRelaysTablesWhenItMayNot) {
+    outbox_place place;
+    const auto role = place.schema + "_poor";
+    place.sql.execute(fmt::format(
+        "CREATE ROLE {1} LOGIN; GRANT USAGE ON SCHEMA {0} TO {1}; GRANT SELECT, DELETE ON {0}.outbox TO {1}; "
+        "DROP "
+        "TABLE {0}.millrace_dead",
+        place.schema,
+        role
+    ));
+    auto url = support::services().postgres;
+    url.replace(url.find("postgres@"), 8, role);
+    const auto refused = postgres_outbox_admin::open(place.server_at(url));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::permission_denied);
+    EXPECT_THAT(refused.error().detail, HasSubstr("CREATE TABLE IF NOT EXISTS"));
+    place.sql.execute(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role));
+}
+
+TEST(PostgresOutbox, KeepsTheOrderOfAKeyThatIsRetriedWhileItsWriterRuns) {
+    outbox_place place;
+    postgres_relay relay(place);
+    relay.sink.refuses_value = "0";
+    std::atomic<bool> stop{false};
+    std::atomic<int> written{0};
+    std::thread writer([&] {
+        auto session = place.session();
+        for (int i = 0; !stop; ++i, ++written) {
+            session.query(
+                place.on("INSERT INTO {} (topic, key, value) VALUES ('orders', 'k', $1)"), {std::to_string(i)}
+            );
+        }
+    });
+    EXPECT_TRUE(relay.until([&] { return sure(place.admin().stats()).dead > 50; })) << "the key is parked";
+    EXPECT_THAT(relay.sink.log, IsEmpty()) << "nothing passes the refused row";
+    relay.sink.refuses_value.reset();
+    EXPECT_GT(sure(place.admin().retry_dead({.ids = {row_id{1}}, .topic = {}, .key = {}})), 50u);
+    EXPECT_TRUE(relay.until([&] { return relay.sink.log.size() > 200; }));
+    stop = true;
+    writer.join();
+    EXPECT_TRUE(relay.until([&] { return relay.sink.log.size() >= static_cast<std::size_t>(written); }));
+    const auto ids = relay.sink.ids();
+    EXPECT_EQ(ids.front(), 1);
+    EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
+    EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end()) << "and nothing twice";
+}
+
+TEST(PostgresOutbox, HoldsBackAPausedTopicAndGoesBackForItsRows) {
+    outbox_place place;
+    EXPECT_TRUE(sure(place.admin().pause("orders")));
+    EXPECT_FALSE(sure(place.admin().pause("orders"))) << "it was so before";
+    postgres_relay relay(place);
+    const auto held = place.put("k");
+    place.run("INSERT INTO {} (topic, key) VALUES ('other', 'k')");
+    ASSERT_TRUE(relay.delivers(1));
+    EXPECT_EQ(relay.sink.log[0].topic, "other");
+    EXPECT_TRUE(sure(place.admin().pause(std::nullopt)));
+    EXPECT_TRUE(sure(place.admin().resume("orders")));
+    relay.home.run_for(milliseconds{100});
+    EXPECT_EQ(relay.sink.log.size(), 1u) << "all of it is paused";
+    EXPECT_EQ(sure(place.admin().stats()).paused, true);
+    EXPECT_TRUE(sure(place.admin().resume(std::nullopt)));
+    ASSERT_TRUE(relay.delivers(2));
+    EXPECT_EQ(relay.sink.log[1].id, held);
+}
+
+TEST(PostgresOutbox, TheWriterPutsEventsIntoTheApplicationsTransaction) {
+    outbox_place place;
+    auto session = place.session();
+    auto writer = sure(postgres_outbox_writer::open(
+        session.handle(), {.table = place.name, .event_bytes_max = 1'000, .serialise_keys = true}
+    ));
+    session.execute("BEGIN");
+    ASSERT_TRUE(writer.add({"orders", "k", "gone", {}, std::nullopt}));
+    session.execute("ROLLBACK");
+    session.execute("BEGIN");
+    const auto id =
+        writer.add({"orders", std::string("\0k", 2), std::nullopt, {{"h", "v"}, {"n", std::nullopt}}, 2});
+    ASSERT_TRUE(id) << id.error().detail;
+    EXPECT_EQ(
+        place.sql.number(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = " +
+            std::to_string(session.backend())
+        ),
+        1
+    );
+    session.execute("COMMIT");
+    EXPECT_EQ(writer.add({"", "k", "v", {}, std::nullopt}).error().code, errc::invalid_argument);
+    EXPECT_EQ(
+        writer.add({"t", "k", std::string(2'000, 'v'), {}, std::nullopt}).error().code, errc::invalid_argument
+    );
+    postgres_relay relay(place);
+    ASSERT_TRUE(relay.delivers(1));
+    EXPECT_EQ(relay.sink.log[0].id, id->value());
+    EXPECT_EQ(relay.sink.log[0].key, std::string("\0k", 2));
+    EXPECT_EQ(relay.sink.log[0].partition, 2);
+    EXPECT_THAT(
+        relay.sink.log[0].headers, ElementsAre(testing::Pair("h", "v"), testing::Pair("n", std::nullopt))
+    );
+    EXPECT_EQ(
+        postgres_outbox_writer::open(session.handle(), {.table = "no_such_table"}).error().code,
+        errc::not_found
+    );
+}
+
+TEST(PostgresOutbox, LargeRowsStayWithinTheByteBudget) {
+    outbox_place place;
+    place.run(
+        "INSERT INTO {} (topic, key, value) SELECT 'orders', convert_to('k' || g, 'UTF8'), "
+        "convert_to(string_agg(md5((g * 1000 + i)::text), ''), 'UTF8') FROM generate_series(1, 1000) g, "
+        "generate_series(1, 576) i GROUP BY g"
+    );
+    loop_host home;
+    postgres_outbox source(home, {.server = place.server()});
+    row_id after;
+    std::size_t rows = 0;
+    for (bool more = true; more;) {
+        const auto reply = sure(home.await<fetch_reply>([&](auto done) {
+            source.fetch({.after = after, .rows_max = 2'000, .bytes_max = 1 << 20}, done);
+        }));
+        EXPECT_LE(reply.ahead->bytes(), (1u << 20) + (128u << 10));
+        ASSERT_FALSE(reply.ahead->rows().empty());
+        rows += reply.ahead->rows().size();
+        after = reply.ahead->rows().back().id;
+        more = reply.more;
+    }
+    EXPECT_EQ(rows, 1'000u);
+}
+
+TEST(PostgresOutbox, TakesOverAtOnceWhileDeadEntriesCannotBeRemoved) {
+    constexpr int delivered = 200'000;
+    outbox_place place;
+    auto holder = place.session();
+    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
+    place.run(
+        "INSERT INTO {} (topic, key) SELECT 'orders', 'k' FROM generate_series(1, " +
+        std::to_string(delivered) + ")"
+    );
+    auto options = postgres_relay::quick();
+    options.sweep_every = std::chrono::minutes{10};
+    {
+        postgres_relay first(place, options);
+        first.sink.keeps_log = false;
+        ASSERT_TRUE(first.until([&] { return first.sink.count == delivered; }, milliseconds{60'000}));
+        ASSERT_TRUE(first.settles());
+        first.home.run_for(milliseconds{1'100});
+        for (int i = 0; i < 3; ++i)
+            place.put("k");
+        ASSERT_TRUE(first.until([&] { return first.sink.count == delivered + 3; }));
+        ASSERT_TRUE(first.settles());
+    }
+    EXPECT_GT(
+        place.sql.number(fmt::format("SELECT id FROM {}.millrace_low_water", place.schema)), delivered - 1
+    ) << "the hint says where the head is";
+    place.put("k", "next");
+    postgres_relay second(place, options);
+    const auto began = std::chrono::steady_clock::now();
+    ASSERT_TRUE(second.delivers(1));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{1});
+    EXPECT_EQ(second.sink.log[0].value, "next");
+}
+
+TEST(PostgresOutbox, SaysWhoMayStillFillAGap) {
+    outbox_place place;
+    auto writer = place.session();
+    writer.execute(place.on("BEGIN; INSERT INTO {} (topic) VALUES ('orders')"));
+    place.put("k");
+    loop_host home;
+    postgres_outbox source(home, {.server = place.server()});
+    const auto seen = sure(home.await<outbox_look>([&](auto done) { source.look(std::move(done)); }));
+    EXPECT_EQ(seen.backlog, 1u);
+    EXPECT_TRUE(seen.oldest_age);
+    ASSERT_EQ(seen.holders.size(), 1u);
+    EXPECT_EQ(seen.holders[0].pid, writer.backend());
+    EXPECT_TRUE(seen.holders[0].transaction_age);
+}
+
+TEST(PostgresOutbox, WorksThroughAPoolerOfTransactions) {
+    outbox_place place;
+    support::private_pgbouncer pooler(
+        support::port_of(support::services().postgres), {"default_pool_size=3"}
+    );
+    postgres_relay relay(place, postgres_relay::quick(), place.server_at(pooler.url()));
+    auto writer = place.session();
+    writer.execute(place.on("BEGIN; INSERT INTO {} (topic, key) VALUES ('orders', 'open')"));
+    for (int i = 0; i < 50; ++i)
+        place.put("k");
+    ASSERT_TRUE(relay.delivers(50));
+    writer.execute("COMMIT");
+    ASSERT_TRUE(relay.delivers(51));
+    EXPECT_TRUE(relay.settles());
+    pooler.restart();
+    place.put("k");
+    EXPECT_TRUE(relay.delivers(52));
+}
+
+TEST(PostgresOutbox, DeliversAPreparedTransactionThatIsCommittedAfterARestartOfTheServer) {
+    support::private_postgres server({"max_prepared_transactions=5"});
+    outbox_place place(server.url());
+    postgres_relay relay(place);
+    auto writer = place.session();
+    const auto low = writer.number(
+        place.on("WITH b AS (SELECT 1) INSERT INTO {} (topic, key) SELECT 'orders', 'k' FROM b RETURNING id")
+    );
+    ASSERT_TRUE(relay.delivers(1));
+    writer.execute("BEGIN");
+    const auto prepared =
+        writer.number(place.on("INSERT INTO {} (topic, key) VALUES ('orders', 'k') RETURNING id"));
+    place.put("other");
+    ASSERT_TRUE(relay.delivers(2));
+    writer.execute("PREPARE TRANSACTION 'millrace'");
+    relay.home.run_for(milliseconds{100});
+    EXPECT_EQ(relay.driver().counters().gaps, 1u) << "it may still be committed";
+    server.restart();
+    auto again = place.session();
+    const auto last =
+        again.number(place.on("INSERT INTO {} (topic, key) VALUES ('orders', 'k') RETURNING id"));
+    ASSERT_TRUE(relay.until([&] { return relay.sink.log.back().id == last; }));
+    relay.home.run_for(milliseconds{100});
+    EXPECT_GE(relay.driver().counters().gaps, 1u);
+    again.execute("COMMIT PREPARED 'millrace'");
+    EXPECT_TRUE(relay.until([&] { return relay.sink.log.back().id == prepared; }));
+    EXPECT_GT(prepared, low);
+    place.sql = support::sql_connection(server.url());
+}
+
+}  // namespace
+}  // namespace millrace::test
