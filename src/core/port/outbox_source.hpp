@@ -87,12 +87,17 @@ struct fetch_request {
     std::size_t bytes_max{1 << 20};  ///< At least one row is returned.
     std::vector<id_range> gaps;  ///< Ids that were skipped, ascending; rows that appeared there are returned.
     std::size_t gap_bytes_max{1 << 20};  ///< Of the rows in gaps, lowest first; at least one is returned.
+
+    /// Set by a sweep, which needs no row above it. A source that would have to walk far to the next row may
+    /// stop between two rows, and says so by `fetch_reply::looked_to`.
+    std::optional<row_id> until{};
 };
 
 struct fetch_reply {
     std::shared_ptr<const row_batch> ahead;
     std::shared_ptr<const row_batch> filled;  ///< Rows found in the gaps, by id.
     bool more{false};                         ///< The read-ahead stopped at a limit.
+    std::optional<row_id> looked_to;          ///< Of a sweep: it goes on above this id.
     bool gaps_more{false};  ///< The gaps above the last filled row were not looked at: `ahead` is void.
 
     /// Transactions that could still fill a gap, by an id that is stable while they last. Taken in a

@@ -92,6 +92,7 @@ fetch_request window::sweep(std::size_t rows_max, std::size_t bytes_max, std::op
     request.rows_max = rows_max;
     request.bytes_max = bytes_max;
     request.gap_bytes_max = bytes_max;
+    request.until = sweep_end_;
     return request;
 }
 
@@ -113,6 +114,7 @@ window::sweep_page window::swept(const fetch_reply& reply) {
         }
         // All below it, not these ids alone: what is committed there until the next look must come first.
         if (highest_found) gaps_.revive_up_to(*highest_found, round_);
+        if (reply.looked_to) swept_to_ = std::max(swept_to_.value_or(lowest), *reply.looked_to);
         result.done = !reply.more || !swept_to_ || *swept_to_ >= sweep_end_;
         if (result.done) swept_to_.reset();
     }

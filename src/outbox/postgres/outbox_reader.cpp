@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,15 @@ namespace millrace::postgres {
 namespace {
 
 constexpr std::size_t large_row = outbox_sql::small_row / 2;
+
+// A page of a sweep may meet nothing but entries of deleted rows, each of which costs time. So it spans as
+// many ids as were looked through in a moment, and the span grows fast where there is nothing at all.
+constexpr std::int64_t sweep_ids_min = 1 << 10;
+constexpr std::int64_t sweep_ids_first = 1 << 16;
+constexpr std::int64_t sweep_ids_max = std::int64_t{1} << 61;
+constexpr milliseconds sweep_page_short{5};
+constexpr milliseconds sweep_page_long{20};
+
 constexpr int exact_rounds = 16;              // where one row is large, others are
 constexpr std::int64_t gap_rows_max = 4'096;  ///< Of one round; the rest comes in the next.
 
@@ -80,6 +90,9 @@ bool leaves_gaps(const row_batch& ahead, row_id after) {
 
 }  // namespace
 
+outbox_reader::outbox_reader(table_name table)
+    : session_(std::move(table), true), sweep_ids_(sweep_ids_first) {}
+
 template <class T, class F>
 result<T> outbox_reader::on_table(connection& db, F work) {
     if (connection_ != db.number()) {
@@ -101,7 +114,7 @@ result<T> outbox_reader::on_table(connection& db, F work) {
 
 result<fetched> outbox_reader::fetch(connection& db, const fetch_request& request) {
     return on_table<fetched>(db, [&](const outbox_session::known& table) {
-        return fetch_from(db, table, request);
+        return request.until ? sweep(db, table, request) : fetch_from(db, table, request);
     });
 }
 
@@ -231,7 +244,8 @@ result<bool> outbox_reader::read_round(
         gaps.add(static_cast<std::int64_t>(request.gap_bytes_max));
     }
     batch.emplace_back(sql.status, effect::reads, "look at the outbox in");
-    if (probes) batch.emplace_back(sql.writers, effect::reads, "look for writers of the outbox in");
+    const bool asks_writers = probes || request.rows_max == 0;
+    if (asks_writers) batch.emplace_back(sql.writers, effect::reads, "look for writers of the outbox in");
 
     // Read committed whatever the default is: each statement has a snapshot of its own.
     auto reading = db.begin(isolation::read_committed);
@@ -259,8 +273,8 @@ result<bool> outbox_reader::read_round(
     auto state = read_status(db, table, (*got)[at++]);
     if (!state) return tl::unexpected(std::move(state.error()));
     into.state = std::move(*state);
-    if (probes) into.writers = writers_of((*got)[at]);
-    into.knows_writers = probes;
+    if (asks_writers) into.writers = writers_of((*got)[at]);
+    into.knows_writers = asks_writers;
     return true;
 }
 
@@ -280,7 +294,7 @@ result<fetched> outbox_reader::fetch_from(
     reply.ahead = got.filled.cut ? std::make_shared<row_batch>() : got.ahead.batch;
     reply.more = got.ahead.cut;
     reply.writers = std::move(got.writers);
-    // Only gaps make it worth knowing who writes.
+    // Only gaps make it worth knowing who writes, and a sweep tells what becomes of those that are known.
     if (!got.knows_writers && leaves_gaps(*reply.ahead, request.after)) {
         const auto writers = db.run({table.sql.writers, effect::reads, "look for writers of the outbox in"});
         if (!writers) return tl::unexpected(writers.error());
@@ -289,6 +303,39 @@ result<fetched> outbox_reader::fetch_from(
     reply.table_identity = got.state->identity;
     reply.replay_generation = got.state->generation;
     made.table = std::move(got.state->table);
+    return made;
+}
+
+/// A range of ids, read as gaps are.
+result<fetched> outbox_reader::sweep(
+    connection& db, const outbox_session::known& table, const fetch_request& request
+) {
+    const auto until = request.until->value();
+    const auto first = request.after.value() + 1;
+    auto last = until;
+    if (first < 0) {
+        last = std::min<std::int64_t>(until, -1);  // where rows are rare
+    } else if (until - first > sweep_ids_) {
+        last = first + sweep_ids_;
+    }
+    fetch_request page;
+    page.rows_max = 0;
+    page.gap_bytes_max = request.bytes_max;
+    if (request.after.value() < until) page.gaps = {{row_id{first}, row_id{last}}};
+    const auto began = std::chrono::steady_clock::now();
+    auto made = fetch_from(db, table, page);
+    if (!made) return made;
+    const auto took = std::chrono::steady_clock::now() - began;
+    auto& reply = made->reply;
+    reply.ahead = std::exchange(reply.filled, reply.ahead);
+    if (std::exchange(reply.gaps_more, false)) {
+        reply.more = true;
+        return made;
+    }
+    reply.more = last < until;
+    reply.looked_to = row_id{last};
+    if (took < sweep_page_short) sweep_ids_ = std::min(sweep_ids_ * 2, sweep_ids_max);
+    if (took > sweep_page_long) sweep_ids_ = std::max(sweep_ids_ / 2, sweep_ids_min);
     return made;
 }
 

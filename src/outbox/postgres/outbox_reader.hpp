@@ -29,7 +29,7 @@ struct fetched {
 
 class outbox_reader {
 public:
-    explicit outbox_reader(table_name table) : session_(std::move(table), true) {}
+    explicit outbox_reader(table_name table);
 
     result<fetched> fetch(connection& db, const fetch_request& request);
     result<outbox_start> start(connection& db);
@@ -51,6 +51,7 @@ private:
 
     result<status> read_status(connection& db, const outbox_session::known& table, const rows& from);
     result<void> look_first(connection& db, const outbox_session::known& table);
+    result<fetched> sweep(connection& db, const outbox_session::known& table, const fetch_request& request);
     result<fetched> fetch_from(
         connection& db, const outbox_session::known& table, const fetch_request& request
     );
@@ -71,6 +72,7 @@ private:
     bool changed_{false};       ///< The table is another one, or has other columns.
     int exact_rounds_{0};       ///< To be read exactly, since a large row was met.
     std::size_t row_bytes_{0};  ///< About, of late.
+    std::int64_t sweep_ids_;    ///< Of one page of a sweep.
 };
 
 }  // namespace millrace::postgres

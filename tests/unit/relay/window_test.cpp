@@ -166,6 +166,25 @@ TEST_F(Window, TheSweepRevivesAllBelowWhatItFinds) {
     EXPECT_THAT(look(), ElementsAre(3, 5));
 }
 
+TEST_F(Window, ASweepGoesOnWhereTheSourceStoppedBetweenTwoRows) {
+    db.rows = {1, 900};
+    (void)look();
+    (void)look();
+    db.rows.insert(500);
+    auto request = w.sweep(100, 1'000'000, {});
+    EXPECT_EQ(request.until, row_id{900});
+    auto reply = db.answer(request);
+    reply.ahead = table::batch({1});
+    reply.more = true;
+    reply.looked_to = row_id{300};
+    EXPECT_FALSE(w.swept(reply).done);
+    request = w.sweep(100, 1'000'000, {});
+    EXPECT_EQ(request.after, row_id{300});
+    const auto page = w.swept(db.answer(request));
+    EXPECT_EQ(page.found, 1U);
+    EXPECT_TRUE(page.done);
+}
+
 TEST_F(Window, AChangeOfTheTableOrAReplayTakesNothingAndIsReported) {
     db.rows = {1};
     (void)look();
