@@ -374,5 +374,24 @@ TEST(PostgresOutbox, DeliversAPreparedTransactionThatIsCommittedAfterARestartOfT
     place.sql = support::sql_connection(server.url());
 }
 
+TEST(PostgresOutbox, WaitsOnAStandbyForItsPromotion) {
+    support::private_postgres primary;
+    outbox_place place(primary.url());
+    const auto before = place.put("k");
+    support::private_postgres standby(primary);
+    postgres_relay relay(place, postgres_relay::quick(), place.server_at(standby.url()));
+    EXPECT_TRUE(relay.until([&] {
+        const auto trouble = relay.driver().last_error();
+        return trouble && trouble->detail.find("promotion") != std::string::npos;
+    }));
+    EXPECT_THAT(relay.sink.log, IsEmpty());
+    ASSERT_TRUE(relay.until([&] {
+        return support::sql_connection(standby.url()).number(place.on("SELECT count(*) FROM {}")) == 1;
+    }));
+    standby.promote();
+    EXPECT_TRUE(relay.delivers(1));
+    EXPECT_EQ(relay.sink.ids(), std::vector<std::int64_t>{before});
+}
+
 }  // namespace
 }  // namespace millrace::test
