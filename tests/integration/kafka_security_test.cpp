@@ -1,0 +1,97 @@
+// TLS, client certificates and SASL PLAIN against the real broker, by the sink.
+
+#include "contract/loop_host.hpp"
+#include "kafka_sink.hpp"
+#include "support/kafka_topics.hpp"
+#include "support/services.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+
+namespace millrace::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+std::string ssl(const std::string& ca) {
+    const auto& s = support::services();
+    return "kafka://" + s.kafka_ssl + "?security.protocol=ssl&ssl.ca.location=" + (s.tls / ca).string();
+}
+
+std::string plain(const std::string& user, const std::string& password) {
+    return "kafka://" + support::services().kafka_sasl +
+           "?security.protocol=sasl_plaintext&sasl.mechanism=PLAIN&sasl.username=" + user +
+           "&sasl.password=" + password;
+}
+
+/// Publishes one row and looks whether it is there.
+void expect_published(const std::string& url) {
+    const auto topic = support::unique_name("kafka_security");
+    support::kafka_admin{support::services().kafka}.create_topic(topic, 1);
+    loop_host loop;
+    const auto sink = kafka_sink::open(loop, parse_kafka_url(url).value()).value();
+    const auto batch = std::make_shared<row_batch>();
+    outbox_row row;
+    row.topic = topic;
+    row.value = "v";
+    batch->add(row);
+    const auto outcome = loop.await<publish_outcome>([&](auto done) {
+        sink->publish(channel::main, {{&batch->rows()[0], batch}}, epoch{1}, std::move(done));
+    });
+    ASSERT_TRUE(outcome) << outcome.error().detail;
+    EXPECT_TRUE(outcome->failures.empty()) << outcome->failures[0].why.detail;
+    EXPECT_THAT(support::read_topic(support::services().kafka, topic), SizeIs(1));
+    EXPECT_TRUE(sink->counters().connected);
+}
+
+error refusal_of(const std::string& url) {
+    loop_host loop;
+    const auto sink = kafka_sink::open(loop, parse_kafka_url(url).value()).value();
+    const auto outcome = loop.await<void>([&](auto done) { sink->look(std::move(done)); });
+    EXPECT_FALSE(outcome);
+    return outcome ? error{} : outcome.error();
+}
+
+TEST(KafkaSecurity, PublishesOverTlsAndWithAClientCertificate) {
+    const auto& tls = support::services().tls;
+    expect_published(ssl("ca.crt"));
+    expect_published(
+        ssl("ca.crt") + "&ssl.certificate.location=" + (tls / "client.crt").string() +
+        "&ssl.key.location=" + (tls / "client.key").string()
+    );
+}
+
+TEST(KafkaSecurity, RefusesABrokerThatAnotherAuthoritySigned) {
+    const auto why = refusal_of(ssl("other-ca.crt"));
+    EXPECT_EQ(why.code, errc::permission_denied) << why.detail;
+    EXPECT_THAT(why.detail, HasSubstr("certificate verify failed"));
+}
+
+TEST(KafkaSecurity, PublishesWithSaslPlain) {
+    expect_published(plain("alice", "alice-secret"));
+}
+
+TEST(KafkaSecurity, NamesAWrongPasswordWithoutShowingIt) {
+    const auto why = refusal_of(plain("alice", "hush"));
+    EXPECT_EQ(why.code, errc::permission_denied) << why.detail;
+    EXPECT_THAT(why.detail, Not(HasSubstr("hush")));
+    EXPECT_THAT(why.detail, HasSubstr("sasl.*"));
+}
+
+TEST(KafkaSecurity, LooksAtATopic) {
+    loop_host loop;
+    const auto sink =
+        kafka_sink::open(loop, parse_kafka_url("kafka://" + support::services().kafka).value()).value();
+    EXPECT_TRUE(loop.await<void>([&](auto done) { sink->look(std::move(done)); }));
+    const auto missing = support::unique_name("kafka_nowhere");
+    const auto looked = loop.await<void>([&](auto done) { sink->look(std::move(done), missing); });
+    ASSERT_FALSE(looked);
+    EXPECT_EQ(looked.error().code, errc::refused_topic);
+    EXPECT_THAT(looked.error().detail, HasSubstr(missing));
+}
+
+}  // namespace
+}  // namespace millrace::test
