@@ -31,7 +31,8 @@ struct relay_status {
     std::uint64_t acknowledged{0};
     std::uint64_t deleted{0};  ///< Delivered and gone from the outbox.
     std::uint64_t retried{0};
-    std::uint64_t buried{0};  ///< Moved to the dead letters.
+    std::uint64_t buried{0};           ///< Moved to the dead letters.
+    std::vector<row_id> first_buried;  ///< The first 20 of them.
     std::uint64_t in_flight{0};
     std::uint64_t gaps{0};  ///< Ranges of ids that may still be filled.
 
@@ -41,7 +42,10 @@ struct relay_status {
     std::uint64_t duplicates_at_risk{0};  ///< What a crash now would publish again, at most.
     std::uint64_t bytes_in_memory{0};
 
-    /// Whether outbox and sink answered when last asked; of a sum, all.
+    /// With `once`: rows that it could not deliver and left, estimated; `last_error` says why.
+    std::uint64_t left{0};
+
+    /// Whether outbox and sink answer and it leads or would take over; of a sum, all.
     bool ready{false};
 
     /// The latest trouble with anything that is tried again; none once nothing is left to deliver.

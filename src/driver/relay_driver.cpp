@@ -1,8 +1,13 @@
 #include "relay_driver.hpp"
 
 #include "paced_log.hpp"
+#include "relay/poison.hpp"
 #include "relay/relay.hpp"
+#include "relay/silence.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <iterator>
 #include <optional>
@@ -65,10 +70,26 @@ struct relay_driver::impl {
                 "session is confirmed"};
     }
 
+    // A verdict on a row or a topic, or a request for patience, shows that the sink is there.
+    void heard_of_sink(const result<publish_outcome>& outcome, std::size_t rows) {
+        const auto says = [](const error& why) {
+            return why.code == errc::throttled || judge(why, true) != blame::none;
+        };
+        bool answered = outcome ? outcome->failures.size() < rows : says(outcome.error());
+        if (outcome) {
+            for (const auto& failure : outcome->failures)
+                answered = answered || says(failure.why);
+        }
+        answered ? of_sink.answered(loop.now()) : of_sink.failed(loop.now());
+    }
+
     void carry_out(relay_action::fetch& a) {
-        source.fetch(std::move(a.request), alive.guard([this, n = a.number](result<fetch_reply> reply) {
+        of_source.asked(loop.now());
+        auto done = [this, n = a.number, asked_in = life](result<fetch_reply> reply) {
+            if (asked_in == life) reply ? of_source.answered(loop.now()) : of_source.failed(loop.now());
             dispatch(relay_event::fetched{n, std::move(reply)});
-        }));
+        };
+        source.fetch(std::move(a.request), alive.guard(std::move(done)));
     }
 
     void carry_out(relay_action::publish& a) {
@@ -78,7 +99,11 @@ struct relay_driver::impl {
                 a.where, a.number, tl::unexpected(deadline_passed("a row"))});
             return;
         }
-        auto done = [this, where = a.where, n = a.number](result<publish_outcome> outcome) {
+        of_sink.asked(loop.now());
+        auto done = [this, where = a.where, n = a.number, rows = a.rows.size(), asked_in = life](
+                        result<publish_outcome> outcome
+                    ) {
+            if (asked_in == life) heard_of_sink(outcome, rows);
             dispatch(relay_event::published{where, n, std::move(outcome)});
         };
         sink.publish(a.where, std::move(a.rows), mine, alive.guard(std::move(done)));
@@ -108,7 +133,10 @@ struct relay_driver::impl {
             undone.emplace_back(relay_event::buried{a.number, tl::unexpected(std::move(why))});
             return;
         }
-        source.bury(std::move(a.request), mine, alive.guard([this, n = a.number](result<void> outcome) {
+        auto rows = a.request.rows;
+        rows.resize(std::min(rows.size(), named_max - buried.size()));
+        source.bury(std::move(a.request), mine, alive.guard([this, n = a.number, rows](result<void> outcome) {
+            if (outcome) name_buried(rows);
             dispatch(relay_event::buried{n, std::move(outcome)});
         }));
     }
@@ -171,6 +199,18 @@ struct relay_driver::impl {
         );
     }
 
+    void name_buried(const std::vector<row_id>& rows) {
+        const auto room = std::min(rows.size(), named_max - buried.size());
+        buried.insert(buried.end(), rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(room));
+    }
+
+    // What was asked in an earlier life says nothing about this one.
+    void begin_anew() {
+        ++life;
+        of_sink.reset();
+        of_source.reset();
+    }
+
     void finish_drains(const result<void>& outcome) {
         for (auto& done : std::exchange(drains, {}))
             loop.post([done = std::move(done), outcome] { done(outcome); });
@@ -183,6 +223,10 @@ struct relay_driver::impl {
     relay_machine machine;
     paced_log log;
     epoch mine;
+    std::uint64_t life{0};
+    silence of_sink;
+    silence of_source;
+    std::vector<row_id> buried;
     std::deque<relay_event::any> events;
     std::vector<relay_event::any> undone;
     bool busy{false};
@@ -203,6 +247,7 @@ relay_driver::~relay_driver() = default;
 void relay_driver::start(epoch mine) {
     impl_->finish_drains(fail(errc::cancelled, "the relay was started again while it drained"));
     impl_->mine = mine;
+    impl_->begin_anew();
     impl_->dispatch(relay_event::started{mine});
 }
 
@@ -213,6 +258,7 @@ void relay_driver::drain(completion<void> done) {
 
 void relay_driver::halt() {
     impl_->finish_drains(fail(errc::not_owner, "the lease of the outbox ended while the relay drained"));
+    impl_->begin_anew();
     impl_->dispatch(relay_event::halt{});
 }
 
@@ -226,6 +272,15 @@ relay_counters relay_driver::counters() const {
 
 std::optional<error> relay_driver::last_error() const {
     return impl_->machine.last_error();
+}
+
+seat_reach relay_driver::reach() const {
+    const auto of = [](const silence& s) { return millrace::reach{s.since(), s.last_answer()}; };
+    return {of(impl_->of_sink), of(impl_->of_source)};
+}
+
+const std::vector<row_id>& relay_driver::first_buried() const {
+    return impl_->buried;
 }
 
 void relay_driver::on_stopped(std::function<void(const error&)> what) {

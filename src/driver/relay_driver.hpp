@@ -3,6 +3,7 @@
 /// Lives on the loop.
 #pragma once
 
+#include "group/give_way.hpp"
 #include "port/event_sink.hpp"
 #include "port/host.hpp"
 #include "port/outbox_source.hpp"
@@ -15,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace millrace {
 
@@ -46,6 +48,13 @@ public:
 
     /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
     [[nodiscard]] std::optional<error> last_error() const;
+
+    /// Whether the sink and the outbox answer, since the present start.
+    [[nodiscard]] seat_reach reach() const;
+
+    /// The first rows that went to the dead letters since this driver was made, at most `named_max`.
+    static constexpr std::size_t named_max = 20;
+    [[nodiscard]] const std::vector<row_id>& first_buried() const;
 
     /// Called when the `stop` policy meets a row that the sink refuses, and with `not_owner` when the outbox
     /// refuses this epoch; the relay then publishes nothing more until `start`.

@@ -129,6 +129,20 @@ result<opened_sink> open_sink(const url& where, host& home, const sink_options& 
     return opened_sink{std::move(made), [sink](completion<void> done) { sink->look(std::move(done)); }};
 }
 
+result<std::unique_ptr<group_leader>> open_group_leader(
+    const leadership_options& options, const worker_id& worker, const url& sink, host& home
+) {
+#ifdef MILLRACE_WITH_KAFKA
+    return kafka_adapters::open_group_leader(options, worker, sink, home);
+#else
+    static_cast<void>(worker), static_cast<void>(sink), static_cast<void>(home);
+    return fail(
+        errc::invalid_config,
+        fmt::format("leader group \"{}\" needs a build of millrace with Kafka", options.group)
+    );
+#endif
+}
+
 result<std::unique_ptr<record_source>> open_source(const url& where, host& home) {
     if (where.scheme == "local") return std::make_unique<local_source>(home, where.path, where.stream);
     return unopened(where);

@@ -6,6 +6,7 @@
 #include "consumer_driver.hpp"
 #include "port/event_sink.hpp"
 #include "port/group_key.hpp"
+#include "port/group_leader.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 #include "port/outbox_admin.hpp"
@@ -13,6 +14,7 @@
 #include "port/record_source.hpp"
 
 #include <millrace/error.hpp>
+#include <millrace/options.hpp>
 #include <millrace/outbox_look.hpp>
 #include <millrace/time.hpp>
 #include <millrace/url.hpp>
@@ -79,6 +81,11 @@ struct opened_sink {
     std::function<void(completion<void>)> look;
 };
 [[nodiscard]] result<opened_sink> open_sink(const url& where, host& home, const sink_options& options = {});
+
+/// `sink` names the brokers where the options name none, `worker` this member likewise.
+[[nodiscard]] result<std::unique_ptr<group_leader>> open_group_leader(
+    const leadership_options& options, const worker_id& worker, const url& sink, host& home
+);
 [[nodiscard]] result<std::unique_ptr<record_source>> open_source(const url& where, host& home);
 
 struct opened_dead_letters {

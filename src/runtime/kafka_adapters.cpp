@@ -3,11 +3,15 @@
 #include "kafka_adapters.hpp"
 
 #include "dead_letters.hpp"
+#include "kafka_leader.hpp"
 #include "kafka_sink.hpp"
 #include "kafka_url.hpp"
+#include "process_identity.hpp"
 
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace millrace::kafka_adapters {
 
@@ -39,6 +43,35 @@ result<opened_dead_letters> open_dead_letters(const url& where, const std::strin
     return opened_dead_letters{
         std::make_unique<sink_dead_letters>(std::move(*made), where.stream, origin),
         [sink, topic = where.stream](completion<void> done) { sink->look(std::move(done), topic); }};
+}
+
+result<std::unique_ptr<group_leader>> open_group_leader(
+    const leadership_options& options, const worker_id& worker, const url& sink, host& home
+) {
+    auto brokers = options.kafka.empty() ? result<url>(sink) : parse_url(options.kafka, url_role::sink);
+    if (!brokers) return tl::unexpected(std::move(brokers.error()));
+    if (brokers->scheme != "kafka") {
+        return fail(
+            errc::invalid_config,
+            fmt::format(
+                "leader group \"{}\" has no brokers: {} is no Kafka; name them for the leadership apart",
+                options.group,
+                brokers->given
+            )
+        );
+    }
+    auto cluster = parse_kafka_url(brokers->path);
+    if (!cluster) return tl::unexpected(std::move(cluster.error()));
+    kafka_leader_options chosen{
+        .address = std::move(*cluster),
+        .group = options.group,
+        .topic = options.topic.empty() ? options.group + ".neli" : options.topic,
+        .name = options.name,
+        .heartbeat_timeout = options.heartbeat_timeout};
+    if (chosen.name.empty()) chosen.name = worker.value();
+    if (chosen.name.empty()) chosen.name = default_worker_id(this_process(), home.random()).value();
+    std::replace(chosen.name.begin(), chosen.name.end(), '%', '_');
+    return std::make_unique<kafka_leader>(home, std::move(chosen));
 }
 
 }  // namespace millrace::kafka_adapters

@@ -10,4 +10,8 @@ namespace millrace::kafka_adapters {
     const url& where, const std::string& origin, host& home
 );
 
+[[nodiscard]] result<std::unique_ptr<group_leader>> open_group_leader(
+    const leadership_options& options, const worker_id& worker, const url& sink, host& home
+);
+
 }  // namespace millrace::kafka_adapters

@@ -1,137 +1,220 @@
 #include "adapters.hpp"
 #include "event_loop.hpp"
-#include "member.hpp"
-#include "relay_driver.hpp"
+#include "group/give_way.hpp"
+#include "group_leadership.hpp"
+#include "lease_leadership.hpp"
+#include "outbox_relay.hpp"
+#include "relay_sum.hpp"
 #include "start_checks.hpp"
-#include "static_lister.hpp"
 
 #include <millrace/relay.hpp>
 #include <millrace/url.hpp>
 
+#include <algorithm>
 #include <atomic>
-#include <functional>
+#include <cstddef>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace millrace {
 
 namespace {
 
-constexpr nanoseconds outbox_look_every = std::chrono::seconds{1};
+constexpr nanoseconds beat_max = std::chrono::milliseconds{250};
 constexpr nanoseconds once_look_every = std::chrono::milliseconds{5};
 
 /// What `status` shows to other threads.
 class shared_status {
 public:
-    void set(const relay_status& now) {
+    void set(std::vector<relay_status> now) {
         const std::lock_guard lock(mutex_);
-        now_ = now;
+        now_ = std::move(now);
     }
-    [[nodiscard]] relay_status get() const {
+    [[nodiscard]] std::vector<relay_status> get() const {
         const std::lock_guard lock(mutex_);
         return now_;
     }
 
 private:
     mutable std::mutex mutex_;
-    relay_status now_;
+    std::vector<relay_status> now_;
 };
 
 struct relay_urls {
-    url outbox;
+    std::vector<url> outboxes;
     url sink;
+    std::optional<url> fleet;
 };
 
 result<relay_urls> check(const relay_settings& settings) {
     std::optional<error> faults;
-    auto outbox = parse_url(settings.outbox, url_role::outbox);
-    auto sink = parse_url(settings.sink, url_role::sink);
-    const auto tuning = settings.tuning.validate();
-    if (!outbox) add_fault(faults, outbox.error());
-    if (!sink) add_fault(faults, sink.error());
-    if (!tuning) add_fault(faults, tuning.error());
+    relay_urls urls;
+    const auto wrong = [&](std::string detail) {
+        add_fault(faults, error{errc::invalid_config, retry_advice::never, false, std::move(detail)});
+    };
+    const auto read = [&](const std::string& given, url_role role) {
+        auto parsed = parse_url(given, role);
+        if (!parsed) add_fault(faults, parsed.error());
+        return parsed;
+    };
+    auto given = settings.outboxes;
+    if (!settings.outbox.empty() || given.empty()) given.insert(given.begin(), settings.outbox);
+    for (const auto& one : given) {
+        if (auto parsed = read(one, url_role::outbox)) urls.outboxes.push_back(std::move(*parsed));
+    }
+    for (std::size_t i = 1; i < urls.outboxes.size(); ++i) {
+        const auto end = urls.outboxes.begin() + static_cast<std::ptrdiff_t>(i);
+        if (std::find(urls.outboxes.begin(), end, *end) == end) continue;
+        wrong(fmt::format("outbox {} is named twice; name it once", end->given));
+    }
+    if (auto sink = read(settings.sink, url_role::sink)) urls.sink = std::move(*sink);
+    if (const auto valid = settings.tuning.validate(); !valid) add_fault(faults, valid.error());
+    if (const auto valid = settings.leadership.validate(); !valid) add_fault(faults, valid.error());
+    if (!settings.fleet_state.empty()) {
+        if (settings.leadership.by != leadership_way::lease)
+            wrong("a fleet's state and the Kafka group protocol exclude each other; choose one");
+        if (auto state = read(settings.fleet_state, url_role::state)) urls.fleet = std::move(*state);
+    }
     if (faults) return tl::unexpected(std::move(*faults));
-    return relay_urls{std::move(*outbox), std::move(*sink)};
+    return urls;
+}
+
+/// A missing file is a mistake at the start; a server may come back.
+bool ends_the_start(const error& why, bool is_a_file) {
+    if (!is_a_file) return why.code == errc::invalid_config || why.code == errc::invalid_argument;
+    return keeps_from_starting(why);
 }
 
 /// One run: everything on one loop, gone when it ends.
-class relay_run final : public group_listener {
+class relay_run final {
 public:
     relay_run(const relay_settings& settings, shared_status& status)
-        : settings_(settings),
-          status_(status),
-          loop_(settings.log ? *settings.log : null_log()),
-          lister_(loop_, {outbox_group}) {}
+        : settings_(settings), status_(status), loop_(settings.log ? *settings.log : null_log()) {}
 
     result<void> open(const relay_urls& urls);
     result<relay_status> go(const std::stop_token& stop);
 
-    void granted(const lease_grant& grant) override;
-    void revoke(const shard_id& shard) override;
-    void lost(const shard_id& shard, const error& why) override;
-    void failed(const error& why) override { end(tl::unexpected(why)); }
-
 private:
-    void begin(const result<void>& checked);
+    /// Outboxes that are led, given back and given way with together.
+    struct shared_lead {
+        std::unique_ptr<leadership> by;
+        std::vector<outbox_relay*> outboxes;
+    };
+
+    result<void> open_leaderships(const relay_urls& urls);
+    void add_lead(std::unique_ptr<leadership> by, std::vector<outbox_relay*> outboxes);
+    [[nodiscard]] seat_setup seat_of(outbox_relay& one, const url& outbox, bool raises);
+    [[nodiscard]] member_settings as_member() const;
+    void look_first(std::size_t index);
+    void begin();
+    void beat();
+    void give_way_where_due();
+    void changed();
     void end(const result<void>& outcome);
-    void set_leading(bool leading);
     void look_for_the_end();
     void publish_status();
-    void look_at_outbox();
-    [[nodiscard]] bool may_act() const { return leading_ && member_->group().may_act(shard_, epoch_); }
 
     const relay_settings& settings_;
     shared_status& status_;
     event_loop loop_;
-    static_lister lister_;
-    start_checks checks_;
-    std::unique_ptr<outbox_source> source_;
-    std::function<void(completion<outbox_look>)> look_;
-    std::unique_ptr<event_sink> sink_;
-    std::unique_ptr<relay_driver> driver_;
-    std::unique_ptr<member> member_;
-
-    const shard_id shard_{outbox_group};
-    bool leading_{false};
-    epoch epoch_;
+    std::vector<url> urls_;
+    bool sink_is_a_file_{false};
+    std::vector<std::unique_ptr<outbox_relay>> outboxes_;
+    std::vector<shared_lead> leads_;
+    std::size_t looks_awaited_{0};
+    std::optional<error> faults_;
     std::optional<result<void>> outcome_;
-    std::optional<outbox_look> seen_;
-    mono_time look_due_{};
-    bool looking_{false};
+    bool begun_{false};
+    bool left_rows_{false};
+    std::size_t stopping_{0};
     lifetime alive_;
 };
 
-result<void> relay_run::open(const relay_urls& urls) {
-    auto source = open_outbox(urls.outbox, loop_);
-    if (!source) return tl::unexpected(std::move(source.error()));
-    source_ = std::move(source->source);
-    look_ = std::move(source->look);
-    auto sink = open_sink(urls.sink, loop_);
-    if (!sink) return tl::unexpected(std::move(sink.error()));
-    sink_ = std::move(sink->sink);
-    checks_.add([this](completion<void> done) { source_->start(outcome_only<outbox_start>(std::move(done))); }
-    );
-    checks_.add(std::move(sink->look));
-    driver_ = std::make_unique<relay_driver>(loop_, *source_, *sink_, settings_.tuning, [this] {
-        return may_act();
-    });
-    driver_->on_stopped([this](const error& why) { end(tl::unexpected(why)); });
+bool is_a_file(const url& where) {
+    return where.scheme == "sqlite" || where.scheme == "local";
+}
 
+result<void> relay_run::open(const relay_urls& urls) {
+    urls_ = urls.outboxes;
+    sink_is_a_file_ = is_a_file(urls.sink);
+    for (const auto& outbox : urls_) {
+        auto made = outbox_relay::open(loop_, settings_, outbox, urls.sink, [this] { changed(); });
+        if (!made) return tl::unexpected(std::move(made.error()));
+        outboxes_.push_back(std::move(*made));
+    }
+    return open_leaderships(urls);
+}
+
+member_settings relay_run::as_member() const {
     group_options sharing;
-    sharing.drain_limit = settings_.tuning.drain_limit;
-    auto made = member::make(
-        loop_,
-        {.worker = settings_.worker, .lease = settings_.lease, .sharing = sharing},
-        [where = urls.outbox](host& home) {
-            return open_lease_store(where, {"", outbox_group}, home);
-        },
-        lister_,
-        *this
-    );
+    sharing.drain_limit = std::max<nanoseconds>(settings_.tuning.drain_limit, std::chrono::milliseconds{1});
+    return {.worker = settings_.worker, .lease = settings_.lease, .sharing = sharing};
+}
+
+seat_setup relay_run::seat_of(outbox_relay& one, const url& outbox, bool raises) {
+    seat_setup made{.name = raises ? one.address() : outbox_group, .holder = &one, .raise_in = nullptr};
+    if (raises) {
+        made.raise_in = [outbox](host& home) { return open_lease_store(outbox, {"", outbox_group}, home); };
+    }
+    return made;
+}
+
+result<void> relay_run::open_leaderships(const relay_urls& urls) {
+    const bool by_group = settings_.leadership.by == leadership_way::kafka_group;
+    const auto failed = [this](const error& why) { end(tl::unexpected(why)); };
+    if (!by_group && !urls.fleet) {
+        for (std::size_t i = 0; i < urls_.size(); ++i) {
+            auto made = lease_leadership::make(
+                loop_,
+                as_member(),
+                {seat_of(*outboxes_[i], urls_[i], false)},
+                [where = urls_[i]](host& home) {
+                    return open_lease_store(where, {"", outbox_group}, home);
+                },
+                failed
+            );
+            if (!made) return tl::unexpected(std::move(made.error()));
+            add_lead(std::move(*made), {outboxes_[i].get()});
+        }
+        return {};
+    }
+    std::vector<seat_setup> seats;
+    std::vector<outbox_relay*> all;
+    for (std::size_t i = 0; i < urls_.size(); ++i) {
+        seats.push_back(seat_of(*outboxes_[i], urls_[i], true));
+        all.push_back(outboxes_[i].get());
+    }
+    if (urls.fleet) {
+        auto made = lease_leadership::make(
+            loop_,
+            as_member(),
+            std::move(seats),
+            [where = *urls.fleet, fleet = settings_.fleet](host& home) {
+                return open_lease_store(where, {"", fleet}, home);
+            },
+            failed
+        );
+        if (!made) return tl::unexpected(std::move(made.error()));
+        add_lead(std::move(*made), std::move(all));
+        return {};
+    }
+    auto leader = open_group_leader(settings_.leadership, settings_.worker, urls.sink, loop_);
+    if (!leader) return tl::unexpected(std::move(leader.error()));
+    auto made = group_leadership::make(loop_, std::move(*leader), std::move(seats));
     if (!made) return tl::unexpected(std::move(made.error()));
-    member_ = std::move(*made);
+    add_lead(std::move(*made), std::move(all));
     return {};
+}
+
+void relay_run::add_lead(std::unique_ptr<leadership> by, std::vector<outbox_relay*> outboxes) {
+    for (std::size_t i = 0; i < outboxes.size(); ++i)
+        outboxes[i]->attach(*by, i);
+    leads_.push_back({std::move(by), std::move(outboxes)});
 }
 
 result<relay_status> relay_run::go(const std::stop_token& stop) {
@@ -140,61 +223,97 @@ result<relay_status> relay_run::go(const std::stop_token& stop) {
         ignore_broken_pipes();
         loop_.on_signals([this](int) { end({}); });
     }
-    checks_.run(loop_, [this](const result<void>& checked) { begin(checked); });
+    publish_status();
+    for (std::size_t i = 0; i < outboxes_.size(); ++i)
+        look_first(i);
+    if (looks_awaited_ == 0) loop_.post(alive_.guard([this] { begin(); }));
     loop_.run();
     publish_status();
     if (!*outcome_) return tl::unexpected(outcome_->error());
-    return status_.get();
+    return sum_of(status_.get());
 }
 
-void relay_run::begin(const result<void>& checked) {
-    if (outcome_) return;  // stopped before it began
-    auto started = checked;
-    if (started) started = member_->start();
-    if (!started) return end(started);
-    member_->on_beat([this] {
-        look_at_outbox();
-        publish_status();
-    });
+/// Files must be there before anything begins; servers are looked at beside it.
+void relay_run::look_first(std::size_t index) {
+    const bool outbox_is_a_file = is_a_file(urls_[index]);
+    const bool awaited = outbox_is_a_file || sink_is_a_file_;
+    if (awaited) ++looks_awaited_;
+    outboxes_[index]->look(
+        [this, index, outbox_is_a_file, awaited](const result<void>& outbox, const result<void>& sink) {
+            std::optional<error> fault;
+            if (!outbox && ends_the_start(outbox.error(), outbox_is_a_file)) add_fault(fault, outbox.error());
+            if (!sink && ends_the_start(sink.error(), sink_is_a_file_)) add_fault(fault, sink.error());
+            if (!fault) outboxes_[index]->note(outbox ? sink : outbox);
+            if (fault) add_fault(faults_, *fault);
+            if (fault && !awaited) return end(tl::unexpected(*faults_));
+            if (!awaited || --looks_awaited_ > 0) return;
+            faults_ ? end(tl::unexpected(*faults_)) : begin();
+        }
+    );
+}
+
+void relay_run::begin() {
+    if (outcome_ || std::exchange(begun_, true)) return;
+    for (auto& lead : leads_) {
+        if (const auto started = lead.by->start(); !started) return end(started);
+    }
+    beat();
     if (settings_.once) look_for_the_end();
 }
 
-void relay_run::granted(const lease_grant& grant) {
-    epoch_ = grant.epoch;
-    set_leading(true);
-    driver_->start(grant.epoch);
-}
-
-void relay_run::revoke(const shard_id& shard) {
-    driver_->drain([this, shard](const result<void>& drained) {
-        if (!leading_) return;  // lost meanwhile
-        if (!drained) loop_.log().write(log_level::warning, "relay.drain", {{"why", drained.error().detail}});
-        member_->group().release(shard, epoch_, [this](const result<void>& released) {
-            if (released) return;
-            loop_.log().write(log_level::warning, "relay.release", {{"why", released.error().detail}});
-        });
-        set_leading(false);
-    });
-}
-
-void relay_run::lost(const shard_id&, const error& why) {
-    loop_.log().write(log_level::warning, "relay.lost", {{"why", why.detail}});
-    driver_->halt();
-    set_leading(false);
-}
-
-void relay_run::set_leading(bool leading) {
-    if (leading_ == leading) return;
-    leading_ = leading;
+void relay_run::beat() {
+    for (const auto& one : outboxes_)
+        one->beat();
+    if (!outcome_) give_way_where_due();
     publish_status();
-    using kind = leadership_change::kind;
-    if (settings_.on_leadership)
-        settings_.on_leadership({settings_.outbox, leading ? kind::acquired : kind::given_back, epoch_, ""});
+    const auto every = std::min(beat_max, settings_.lease / 10);
+    loop_.call_at(loop_.now() + every, alive_.guard([this] { beat(); }));
 }
 
+void relay_run::give_way_where_due() {
+    for (const auto& lead : leads_) {
+        std::vector<seat_reach> led;
+        for (const auto* one : lead.outboxes) {
+            if (one->leading() || lead.by->raising_since(one->seat())) led.push_back(one->reach());
+        }
+        if (!gives_way(loop_.now(), led, lead.by->others_wait(), settings_.leadership.yield_after)) continue;
+        loop_.log().write(
+            log_level::warning,
+            "relay.gives_way",
+            {{"outbox", lead.outboxes.front()->address()},
+             {"outboxes", std::to_string(lead.outboxes.size())},
+             {"detail", "the sink or the outbox has not answered this relay for yield_after; another waits"}}
+        );
+        lead.by->give_way();
+    }
+}
+
+void relay_run::changed() {
+    publish_status();
+    std::optional<error> why;
+    for (const auto& one : outboxes_) {
+        if (!one->ended()) return;
+        add_fault(why, *one->ended());
+    }
+    if (why) end(tl::unexpected(*why));
+}
+
+/// Rows that nothing comes of are left where they are.
 void relay_run::look_for_the_end() {
-    if (leading_ && driver_->empty()) return end({});
-    loop_.call_at(loop_.now() + once_look_every, [this] { look_for_the_end(); });
+    if (outcome_) return;
+    const auto limit = settings_.leadership.yield_after;
+    bool all_ended = true;
+    for (const auto& one : outboxes_) {
+        const bool stuck = !one->done() && one->stuck_for(limit);
+        if (stuck && !one->leading()) {
+            if (auto why = one->status().last_error) return end(tl::unexpected(*why));
+        }
+        left_rows_ = left_rows_ || (stuck && one->leading());
+        all_ended = all_ended && (one->done() || (stuck && one->leading()) || one->ended());
+    }
+    if (all_ended) return end({});
+    left_rows_ = false;
+    loop_.call_at(loop_.now() + once_look_every, alive_.guard([this] { look_for_the_end(); }));
 }
 
 /// The first call decides the outcome; what holds the lease gives it back
@@ -202,44 +321,29 @@ void relay_run::look_for_the_end() {
 void relay_run::end(const result<void>& outcome) {
     if (outcome_) return;
     outcome_ = outcome;
-    loop_.post([this] {
-        member_->stop([this](const result<void>& left) {
-            if (!left) loop_.log().write(log_level::warning, "relay.left", {{"why", left.error().detail}});
-            loop_.stop();
-        });
-    });
-}
-
-void relay_run::look_at_outbox() {
-    const auto now = loop_.now();
-    if (!leading_ || looking_ || now < look_due_) return;
-    looking_ = true;
-    look_due_ = now + outbox_look_every;
-    look_(alive_.guard([this](const result<outbox_look>& seen) {
-        looking_ = false;
-        if (seen) seen_ = *seen;  // the next look comes soon, and faults of the table show elsewhere
-    }));
+    if (left_rows_) publish_status();
+    stopping_ = leads_.size();
+    for (auto& lead : leads_) {
+        loop_.post(alive_.guard([this, by = lead.by.get()] {
+            by->stop([this](const result<void>& left) {
+                if (!left) {
+                    loop_.log().write(log_level::warning, "relay.left", {{"why", left.error().detail}});
+                }
+                if (--stopping_ == 0) loop_.stop();
+            });
+        }));
+    }
 }
 
 void relay_run::publish_status() {
-    const auto counters = driver_->counters();
-    relay_status now;
-    now.leading = leading_;
-    now.epoch = epoch_;
-    now.published = counters.published;
-    now.acknowledged = counters.acknowledged;
-    now.deleted = counters.deleted;
-    now.retried = counters.retried;
-    now.buried = counters.buried;
-    now.in_flight = counters.in_flight;
-    now.gaps = counters.gaps;
-    now.outbox = seen_;
-    now.ready = true;
-    now.duplicates_at_risk = counters.duplicates_at_risk;
-    now.bytes_in_memory = counters.bytes_in_memory;
-    now.last_error = driver_->last_error();
-    status_.set(now);
-    if (settings_.on_progress) settings_.on_progress(now);
+    std::vector<relay_status> all;
+    for (const auto& one : outboxes_) {
+        all.push_back(one->status());
+        if (left_rows_ && all.back().outbox && !one->done()) all.back().left = all.back().outbox->backlog;
+    }
+    const auto sum = sum_of(all);
+    status_.set(std::move(all));
+    if (settings_.on_progress) settings_.on_progress(sum);
 }
 
 }  // namespace
@@ -268,11 +372,11 @@ result<relay_status> relay::run(const std::stop_token& stop) {
 }
 
 relay_status relay::status() const {
-    return impl_->status.get();
+    return sum_of(impl_->status.get());
 }
 
 std::vector<relay_status> relay::outboxes() const {
-    return {impl_->status.get()};
+    return impl_->status.get();
 }
 
 }  // namespace millrace

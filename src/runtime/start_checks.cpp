@@ -2,15 +2,10 @@
 
 namespace millrace {
 
-namespace {
-
-/// A file that may not be opened seldom mends by itself, so at the start it is said instead of awaited.
 bool keeps_from_starting(const error& why) {
     return why.retry == retry_advice::never || why.code == errc::permission_denied ||
            why.code == errc::corrupt;
 }
-
-}  // namespace
 
 void add_fault(std::optional<error>& all, const error& next) {
     if (!all)

@@ -41,7 +41,7 @@ TEST_F(CliRows, BrokenHeadersArePutAwayWithTheirReasonAndTheOthersDelivered) {
     const auto done = millrace(relay_once());
     EXPECT_EQ(done.status, 1);
     EXPECT_THAT(
-        done.errors, AllOf(HasSubstr(outbox()), HasSubstr("were parked"), HasSubstr("outbox dead list"))
+        done.errors, AllOf(HasSubstr(outbox()), HasSubstr("were parked (ids "), HasSubstr("outbox dead list"))
     );
     const std::string list = dead();
     EXPECT_THAT(

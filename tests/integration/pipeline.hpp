@@ -11,12 +11,17 @@
 #include <millrace/outbox.hpp>
 #include <millrace/relay.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -105,6 +110,35 @@ private:
     }
 
     sqlite3* db_{nullptr};
+};
+
+/// Runs a relay or a consumer on a thread of its own until it is told to stop.
+template <class Service>
+class background {
+public:
+    template <class... Args>
+    explicit background(Args&&... args)
+        : service_(std::forward<Args>(args)...), thread_([this](const std::stop_token& stop) {
+              outcome_ = service_.run(stop);
+              ended_ = true;
+          }) {}
+
+    auto stop() {
+        thread_.request_stop();
+        return wait();
+    }
+    auto wait() {
+        if (thread_.joinable()) thread_.join();
+        return *outcome_;
+    }
+    [[nodiscard]] bool ended() const { return ended_; }
+    Service& operator*() { return service_; }
+
+private:
+    Service service_;
+    std::optional<decltype(std::declval<Service>().run())> outcome_;
+    std::atomic<bool> ended_{false};
+    std::jthread thread_;
 };
 
 /// Event `number` of a key that it shares with every `keys`th; the value is the number.

@@ -15,35 +15,6 @@ using clock = std::chrono::steady_clock;
 
 constexpr auto patience = 30s;
 
-/// Runs a relay or a consumer on a thread of its own until it is told to stop.
-template <class Service>
-class background {
-public:
-    template <class... Args>
-    explicit background(Args&&... args)
-        : service_(std::forward<Args>(args)...), thread_([this](const std::stop_token& stop) {
-              outcome_ = service_.run(stop);
-              ended_ = true;
-          }) {}
-
-    auto stop() {
-        thread_.request_stop();
-        return wait();
-    }
-    auto wait() {
-        if (thread_.joinable()) thread_.join();
-        return *outcome_;
-    }
-    [[nodiscard]] bool ended() const { return ended_; }
-    Service& operator*() { return service_; }
-
-private:
-    Service service_;
-    std::optional<decltype(std::declval<Service>().run())> outcome_;
-    std::atomic<bool> ended_{false};
-    std::jthread thread_;
-};
-
 struct Pipeline : testing::Test {
     Pipeline() { files.make_stream("orders", 4); }
 

@@ -216,6 +216,14 @@ void check_relay(const settings& values, faults& found) {
     }
 }
 
+/// The ids that are known, and a sign that there are more.
+std::string named(const std::vector<row_id>& first, std::uint64_t total) {
+    std::string ids;
+    for (const auto id : first)
+        ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id.value());
+    return total > first.size() ? ids + ", ..." : ids;
+}
+
 exit_status summarise(const settings& values, const relay_status& s, const work_time& work) {
     const exit_status printed = print(
         values.flag("json") ? fmt::format(
@@ -234,17 +242,28 @@ exit_status summarise(const settings& values, const relay_status& s, const work_
                                   s.buried > 0 ? fmt::format(", parked {}", s.buried) : ""
                               )
     );
-    if (printed != exit_status::done || !values.flag("once") || s.buried == 0) return printed;
-    return complain(error{
-        errc::refused_record,
-        retry_advice::never,
-        false,
-        fmt::format(
-            "{} rows of {} were parked; see millrace outbox dead list --outbox {}",
+    if (printed != exit_status::done || !values.flag("once") || s.buried + s.left == 0) return printed;
+    const auto outbox = outbox_of(values).given;
+    std::string detail;
+    if (s.buried > 0) {
+        detail = fmt::format(
+            "{} rows of {} were parked (ids {}); see millrace outbox dead list --outbox {}",
             s.buried,
-            outbox_of(values).given,
-            outbox_of(values).given
-        )});
+            outbox,
+            named(s.first_buried, s.buried),
+            outbox
+        );
+    }
+    if (s.left > 0) {
+        detail += fmt::format(
+            "{}about {} rows of {} were left{}",
+            detail.empty() ? "" : "; ",
+            s.left,
+            outbox,
+            s.last_error ? ": " + s.last_error->detail : ""
+        );
+    }
+    return complain(error{errc::refused_record, retry_advice::never, false, detail});
 }
 
 exit_status run_relay(const settings& values) {

@@ -57,6 +57,7 @@ void kafka_seat::go() {
 }
 
 void kafka_seat::on(const assigned& what) {
+    if (leads_) lost("the group has assigned the partitions of the leader topic anew");
     owner_ = what.first;
     confirmed_.reset();
     sent_.clear();

@@ -1,0 +1,186 @@
+#include "lease_leadership.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace millrace {
+
+lease_leadership::lease_leadership(
+    event_loop& loop,
+    member_settings settings,
+    keeper::store_opener open,
+    std::function<void(const error&)> failed
+)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      open_(std::move(open)),
+      failed_(std::move(failed)),
+      back_(loop) {}
+
+lease_leadership::~lease_leadership() = default;
+
+result<std::unique_ptr<lease_leadership>> lease_leadership::make(
+    event_loop& loop,
+    member_settings settings,
+    std::vector<seat_setup> seats,
+    keeper::store_opener open,
+    std::function<void(const error&)> failed
+) {
+    std::unique_ptr<lease_leadership> made(
+        new lease_leadership(loop, std::move(settings), std::move(open), std::move(failed))
+    );
+    std::vector<std::string> names;
+    for (auto& one : seats) {
+        std::unique_ptr<lease_store> raise_in;
+        if (one.raise_in) {
+            auto store = one.raise_in(loop);
+            if (!store) return tl::unexpected(std::move(store.error()));
+            raise_in = std::move(*store);
+        }
+        names.push_back(one.name);
+        made->places_.push_back(
+            {shard_id{one.name}, std::make_unique<seat>(loop, *one.holder, std::move(raise_in)), {}}
+        );
+    }
+    made->lister_ = std::make_unique<static_lister>(loop, std::move(names));
+    if (auto ok = made->make_member(); !ok) return tl::unexpected(std::move(ok.error()));
+    return made;
+}
+
+result<void> lease_leadership::make_member() {
+    group_listener& news = *this;
+    auto made = member::make(loop_, settings_, open_, *lister_, news);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    member_ = std::move(*made);
+    settings_.worker = member_->worker();
+    return {};
+}
+
+result<void> lease_leadership::start() {
+    return member_->start();
+}
+
+void lease_leadership::stop(completion<void> done) {
+    stopping_ = true;
+    back_.cancel();
+    if (away_ && !leaving_) return loop_.post(alive_.guard([done = std::move(done)] { done({}); }));
+    if (leaving_) {
+        stop_done_ = std::move(done);
+        return;
+    }
+    member_->stop(std::move(done));
+}
+
+// The session ends, so that the others share what was held here; it comes back once they had the time.
+void lease_leadership::give_way() {
+    if (away_ || stopping_) return;
+    away_ = leaving_ = true;
+    workers_ = 0;
+    member_->stop(alive_.guard([this](const result<void>& left) {
+        leaving_ = false;
+        if (!left) loop_.log().write(log_level::warning, "relay.left", {{"why", left.error().detail}});
+        if (stopping_) {
+            if (stop_done_) std::exchange(stop_done_, nullptr)(left);
+            return;
+        }
+        back_.set(loop_.now() + settings_.lease, [this] { come_back(); });
+    }));
+}
+
+void lease_leadership::come_back() {
+    auto made = make_member();
+    if (made) made = member_->start();
+    if (!made) return failed_(made.error());
+    away_ = false;
+}
+
+lease_leadership::place* lease_leadership::find(const shard_id& shard) {
+    const auto found =
+        std::find_if(places_.begin(), places_.end(), [&](const place& one) { return one.shard == shard; });
+    return found == places_.end() ? nullptr : &*found;
+}
+
+bool lease_leadership::may_act(std::size_t seat) const {
+    const auto& which = places_[seat];
+    return which.at->leads() && which.granted && member_->group().may_act(which.shard, *which.granted);
+}
+
+// Where the epoch is the lease's, only a new lease brings another.
+void lease_leadership::refused(std::size_t seat) {
+    auto& which = places_[seat];
+    if (which.at->raiser() != nullptr) return which.at->refused(nullptr);
+    which.at->refused([this, seat] { release(places_[seat]); });
+}
+
+std::optional<mono_time> lease_leadership::raising_since(std::size_t seat) const {
+    const auto* raiser = places_[seat].at->raiser();
+    return raiser == nullptr ? std::nullopt : raiser->heard().since();
+}
+
+std::optional<error> lease_leadership::trouble(std::size_t seat) const {
+    const auto* raiser = places_[seat].at->raiser();
+    return raiser == nullptr ? std::nullopt : raiser->trouble();
+}
+
+void lease_leadership::granted(const lease_grant& grant) {
+    auto* which = find(grant.shard);
+    if (which == nullptr) return hold_stranger(grant);
+    which->granted = grant.epoch;
+    which->at->chosen(grant.epoch);
+}
+
+void lease_leadership::hold_stranger(const lease_grant& grant) {
+    strangers_[grant.shard] = grant.epoch;
+    loop_.log().write(
+        log_level::error,
+        "fleet.unknown_outbox",
+        {{"outbox", grant.shard.value()},
+         {"detail",
+          fmt::format(
+              "the fleet gave this relay outbox \"{}\", which it was not told of, so nobody serves it; name "
+              "the same outboxes, written alike, in every relay of the fleet",
+              grant.shard.value()
+          )}}
+    );
+}
+
+void lease_leadership::revoke(const shard_id& shard) {
+    auto* which = find(shard);
+    if (which == nullptr) {
+        const auto stranger = strangers_.extract(shard);
+        if (!stranger.empty()) member_->group().release(shard, stranger.mapped(), nullptr);
+        return;
+    }
+    which->at->retire([this, which] { release(*which); });
+}
+
+void lease_leadership::release(place& which) {
+    if (!which.granted) return;
+    const auto held = *std::exchange(which.granted, std::nullopt);
+    member_->group().release(which.shard, held, [this](const result<void>& released) {
+        if (released) return;
+        loop_.log().write(log_level::warning, "relay.release", {{"why", released.error().detail}});
+    });
+}
+
+void lease_leadership::lost(const shard_id& shard, const error& why) {
+    auto* which = find(shard);
+    if (which == nullptr) {
+        strangers_.erase(shard);
+        return;
+    }
+    which->granted.reset();
+    which->at->lost(why);
+}
+
+void lease_leadership::membership(std::size_t, std::size_t total) {
+    workers_ = total;
+}
+
+void lease_leadership::failed(const error& why) {
+    failed_(why);
+}
+
+}  // namespace millrace

@@ -1,0 +1,271 @@
+#include "outbox_relay.hpp"
+
+#include "start_checks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace {
+
+namespace {
+
+constexpr nanoseconds look_every = std::chrono::seconds{1};
+constexpr nanoseconds standby_look_every = std::chrono::seconds{10};
+constexpr nanoseconds look_again_after = std::chrono::seconds{1};
+
+// A silence that whoever watches readiness should know of; shorter ones are everyday.
+constexpr nanoseconds unready_after = std::chrono::seconds{5};
+
+}  // namespace
+
+outbox_relay::outbox_relay(
+    event_loop& loop, const relay_settings& settings, std::string address, std::function<void()> changed
+)
+    : loop_(loop),
+      settings_(settings),
+      address_(std::move(address)),
+      changed_(std::move(changed)),
+      log_(loop),
+      progress_at_(loop.now()),
+      started_(loop.now()),
+      measured_at_(loop.now()) {}
+
+result<std::unique_ptr<outbox_relay>> outbox_relay::open(
+    event_loop& loop,
+    const relay_settings& settings,
+    const url& outbox,
+    const url& sink,
+    std::function<void()> changed
+) {
+    std::unique_ptr<outbox_relay> made(new outbox_relay(loop, settings, outbox.given, std::move(changed)));
+    auto source = open_outbox(outbox, loop);
+    if (!source) return tl::unexpected(std::move(source.error()));
+    sink_options room;
+    room.window_rows = settings.tuning.client_window_rows;
+    room.window_bytes = settings.tuning.client_window_bytes;
+    auto target = open_sink(sink, loop, room);
+    if (!target) return tl::unexpected(std::move(target.error()));
+    made->source_ = std::move(source->source);
+    made->look_at_outbox_ = std::move(source->look);
+    made->sink_ = std::move(target->sink);
+    made->look_at_sink_ = std::move(target->look);
+    auto* const self = made.get();
+    made->driver_ =
+        std::make_unique<relay_driver>(loop, *made->source_, *made->sink_, settings.tuning, [self] {
+            return self->leading_ && self->by_->may_act(self->seat_);
+        });
+    made->driver_->on_stopped([self](const error& why) { self->stopped(why); });
+    return made;
+}
+
+void outbox_relay::attach(leadership& by, std::size_t seat) {
+    by_ = &by;
+    seat_ = seat;
+}
+
+void outbox_relay::lead(epoch mine) {
+    epoch_ = mine;
+    draining_ = suspended_ = false;
+    progress_at_ = loop_.now();
+    set_leading(true, leadership_change::kind::acquired, {});
+    if (!ended_) driver_->start(mine);
+}
+
+void outbox_relay::give_back(std::function<void()> done) {
+    draining_ = true;
+    driver_->drain(alive_.guard([this, done = std::move(done)](const result<void>& drained) {
+        if (!leading_ || !draining_) return;  // lost meanwhile
+        if (!drained) {
+            loop_.log().write(
+                log_level::warning, "relay.drain", {{"outbox", address_}, {"why", drained.error().detail}}
+            );
+        }
+        set_leading(false, leadership_change::kind::given_back, {});
+        done();
+    }));
+}
+
+void outbox_relay::lost(const error& why) {
+    loop_.log().write(log_level::warning, "relay.lost", {{"outbox", address_}, {"why", why.detail}});
+    set_leading(false, leadership_change::kind::lost, why.detail);
+    driver_->halt();
+}
+
+/// The outbox refused this epoch, or the `stop` policy met a row that the sink
+/// refuses; then the lease is kept, so that no other relay runs into that row.
+void outbox_relay::stopped(const error& why) {
+    if (why.code != errc::not_owner) {
+        ended_ = why;
+        return changed_();
+    }
+    if (!leading_) return;
+    if (draining_) return driver_->halt();
+    driver_->halt();
+    set_leading(false, leadership_change::kind::lost, why.detail);
+    by_->refused(seat_);
+}
+
+void outbox_relay::set_leading(bool leads, leadership_change::kind what, const std::string& why) {
+    if (leading_ == leads) return;
+    leading_ = leads;
+    draining_ = suspended_ = false;
+    look_due_ = loop_.now();
+    changed_();
+    if (settings_.on_leadership) settings_.on_leadership({address_, what, epoch_, why});
+}
+
+void outbox_relay::beat() {
+    watch_deadline();
+    watch_progress();
+    if (!looking_ && loop_.now() >= look_due_) look_now();
+    measure();
+}
+
+/// A process that was paused, or has lost its way to the store, is told of the
+/// end of its lease late or never: nothing may wait in a client for that.
+void outbox_relay::watch_deadline() {
+    if (!leading_ || ended_) return;
+    const bool may_act = by_->may_act(seat_);
+    if (!may_act && !suspended_) {
+        suspended_ = true;
+        loop_.log().write(
+            log_level::warning,
+            "relay.suspended",
+            {{"outbox", address_},
+             {"detail", "the deadline of the leadership has passed; nothing is sent until it is confirmed"}}
+        );
+        driver_->halt();
+    } else if (may_act && suspended_ && !draining_) {
+        suspended_ = false;
+        loop_.log().write(log_level::info, "relay.resumed", {{"outbox", address_}});
+        driver_->start(epoch_);
+    }
+}
+
+void outbox_relay::watch_progress() {
+    const auto counters = driver_->counters();
+    const auto progress = counters.acknowledged + counters.deleted + counters.buried;
+    const bool waits = leading_ ? !driver_->empty() : missing_.has_value();
+    if (waits && progress == progress_) return;
+    progress_ = progress;
+    progress_at_ = loop_.now();
+}
+
+bool outbox_relay::stuck_for(nanoseconds span) const {
+    return loop_.now() - progress_at_ >= span;
+}
+
+void outbox_relay::look(looks done) {
+    struct both {
+        std::optional<result<void>> outbox;
+        std::optional<result<void>> sink;
+    };
+    looking_ = true;
+    const auto found = std::make_shared<both>();
+    const auto ended = [this, found, done = std::move(done)] {
+        if (!found->outbox || !found->sink) return;
+        looking_ = false;
+        done(*found->outbox, *found->sink);
+    };
+    source_->start(alive_.guard(outcome_only<outbox_start>([found, ended](const result<void>& outcome) {
+        found->outbox = outcome;
+        ended();
+    })));
+    look_at_sink_(alive_.guard([found, ended](const result<void>& outcome) {
+        found->sink = outcome;
+        ended();
+    }));
+}
+
+/// While it leads, the sink's answers to what is sent tell more than a look.
+void outbox_relay::look_now() {
+    if (!leading_) {
+        return look([this](const result<void>& outbox, const result<void>& sink) {
+            note(outbox ? sink : outbox);
+        });
+    }
+    looking_ = true;
+    look_at_outbox_(alive_.guard([this](const result<outbox_look>& seen) {
+        looking_ = false;
+        if (seen) seen_ = *seen;
+        note(seen ? result<void>{} : tl::unexpected(seen.error()));
+    }));
+}
+
+void outbox_relay::note(const result<void>& outcome) {
+    const bool was_missing = missing_.has_value();
+    looked_ = true;
+    missing_ = outcome ? std::nullopt : std::optional{outcome.error()};
+    look_due_ = loop_.now() + (missing_ ? look_again_after : leading_ ? look_every : standby_look_every);
+    if (missing_) {
+        log_.write(
+            log_level::warning,
+            "relay.waits",
+            {{"outbox", address_},
+             {"code", std::string(name_of(missing_->code))},
+             {"detail", missing_->detail}},
+            missing_->detail
+        );
+    } else if (was_missing) {
+        loop_.log().write(log_level::info, "relay.waits_no_more", {{"outbox", address_}});
+    }
+}
+
+void outbox_relay::measure() {
+    if (!settings_.on_throughput) return;
+    const auto now = loop_.now();
+    const auto total = driver_->counters().acknowledged;
+    if (total == measured_ || now - measured_at_ < settings_.throughput_every) return;
+    settings_.on_throughput({address_, total - measured_, now - measured_at_, total, now - started_});
+    measured_ = total;
+    measured_at_ = now;
+}
+
+seat_reach outbox_relay::reach() const {
+    auto now = driver_->reach();
+    if (!leading_) now = {.sink = {}, .outbox = {by_->raising_since(seat_), std::nullopt}};
+    return now;
+}
+
+bool outbox_relay::ready() const {
+    if (!looked_ || missing_ || suspended_ || ended_) return false;
+    if (!by_->joined() || by_->trouble(seat_)) return false;
+    if (!leading_) return true;
+    const auto now = loop_.now();
+    const auto silent = [&](const std::optional<mono_time>& since) {
+        return since && now - *since >= unready_after;
+    };
+    const auto heard = driver_->reach();
+    return !silent(heard.sink.silent_since) && !silent(heard.outbox.silent_since);
+}
+
+std::optional<error> outbox_relay::trouble() const {
+    if (ended_) return ended_;
+    if (auto why = driver_->last_error()) return why;
+    if (auto why = by_->trouble(seat_)) return why;
+    return missing_;
+}
+
+relay_status outbox_relay::status() const {
+    const auto counters = driver_->counters();
+    relay_status now;
+    now.address = address_;
+    now.leading = leading_;
+    now.epoch = epoch_;
+    now.published = counters.published;
+    now.acknowledged = counters.acknowledged;
+    now.deleted = counters.deleted;
+    now.retried = counters.retried;
+    now.buried = counters.buried;
+    now.first_buried = driver_->first_buried();
+    now.in_flight = counters.in_flight;
+    now.gaps = counters.gaps;
+    now.outbox = seen_;
+    now.duplicates_at_risk = counters.duplicates_at_risk;
+    now.bytes_in_memory = counters.bytes_in_memory;
+    now.ready = ready();
+    now.last_error = trouble();
+    return now;
+}
+
+}  // namespace millrace
