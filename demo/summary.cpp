@@ -1,5 +1,7 @@
 #include "summary.hpp"
 
+#include "figures.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -27,24 +29,6 @@ wall_clock::time_point parse_time(const std::string& text) {
     const sys_days date{std::chrono::year{year} / std::chrono::month{month} / std::chrono::day{day}};
     return date + hours{hour} + minutes{minute} +
            duration_cast<wall_clock::duration>(duration<double>{second});
-}
-
-std::string percentiles(std::vector<milliseconds> times) {
-    if (times.empty()) return "none";
-    std::ranges::sort(times);
-    const auto at = [&](double share) {
-        return times[std::min(
-                         times.size() - 1, static_cast<std::size_t>(share * static_cast<double>(times.size()))
-                     )]
-            .count();
-    };
-    return fmt::format(
-        "half within {} ms, 99 in 100 within {} ms, all within {} ms", at(0.5), at(0.99), times.back().count()
-    );
-}
-
-double seconds(std::chrono::microseconds time) {
-    return static_cast<double>(time.count()) / 1e6;
 }
 
 }  // namespace

@@ -53,17 +53,27 @@ std::uint64_t delivery_check::delivered(std::string_view line) {
     const auto stream = text(record, "stream");
     const bool new_record =
         records_.insert(stream + '/' + text(record, "sequence") + '.' + text(record, "sub_sequence")).second;
-    if (!new_record) ++counts_.handed_twice;
-    if (!delivered_.insert(*number).second) {
-        if (new_record) ++counts_.published_twice;
-        return 0;
+    if (!new_record) {
+        ++counts_.handed_twice;
+        if (delivered_.contains(*number)) return 0;
     }
     const auto key = text(record, "key");
-    if (key.empty() && !record.contains("key_base64")) return *number;  // without a key there is no order
-    auto& newest = newest_of_key_[stream + '/' + key + '/' + text(record, "key_base64")];
-    if (*number < newest) ++counts_.out_of_order;
-    newest = std::max(newest, *number);
-    return *number;
+    const auto key_base64 = text(record, "key_base64");
+    std::optional<std::string> lane;
+    if (!key.empty() || record.contains("key_base64")) lane = stream + '/' + key + '/' + key_base64;
+    return delivered(*number, lane) ? *number : 0;
+}
+
+bool delivery_check::delivered(std::uint64_t number, const std::optional<std::string>& key) {
+    if (!delivered_.insert(number).second) {
+        ++counts_.published_twice;
+        return false;
+    }
+    if (!key) return true;
+    auto& newest = newest_of_key_[*key];
+    if (number < newest) ++counts_.out_of_order;
+    newest = std::max(newest, number);
+    return true;
 }
 
 std::vector<std::uint64_t> delivery_check::missing(std::size_t limit) const {

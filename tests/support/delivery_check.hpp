@@ -1,13 +1,14 @@
 /// Counts what became of numbered events: lost, out of order, delivered twice.
 ///
 /// Events carry a header `event-number`; within one key, numbers grow in the order of commit. The check reads
-/// the lines that `millrace consume --print` wrote. When several workers append to one file, its order is the
-/// true order of delivery.
+/// the lines that `millrace consume --print` wrote, or is told of the records of a topic. When several
+/// workers append to one file, its order is the true order of delivery.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ public:
     /// One line of output, without its newline. Returns the event's number when it is delivered for the first
     /// time, otherwise 0.
     std::uint64_t delivered(std::string_view line);
+
+    /// One record of a topic whose records are each read once, in the order of their partition. Without a key
+    /// there is no order. True when the event is delivered for the first time.
+    bool delivered(std::uint64_t number, const std::optional<std::string>& key);
 
     [[nodiscard]] delivery_report report() const;
     [[nodiscard]] std::size_t distinct() const noexcept { return delivered_.size(); }

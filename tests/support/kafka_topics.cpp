@@ -347,18 +347,38 @@ std::vector<topic_record> topic_reader::read(std::chrono::milliseconds limit) {
     while (!complete()) {
         if (std::chrono::steady_clock::now() > deadline)
             fail("reading " + topic_, "its end was not reached in time");
-        const message_ptr message{::rd_kafka_consumer_poll(handle_.get(), 100)};
-        if (!message || message->partition < 0) continue;
-        auto& next = next_[static_cast<std::size_t>(message->partition)];
-        if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-            next = std::max(next, message->offset);
-        } else if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-            next = message->offset + 1;
-            records.push_back(to_record(*message));
-        } else {
-            fail("reading " + topic_, ::rd_kafka_message_errstr(message.get()));
-        }
+        if (auto record = poll(std::chrono::milliseconds{100})) records.push_back(std::move(*record));
     }
+    return records;
+}
+
+std::optional<topic_record> topic_reader::poll(std::chrono::milliseconds limit) {
+    const message_ptr message{::rd_kafka_consumer_poll(handle_.get(), static_cast<int>(limit.count()))};
+    if (!message || message->partition < 0) return std::nullopt;
+    auto& next = next_[static_cast<std::size_t>(message->partition)];
+    if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        next = std::max(next, message->offset);
+        return std::nullopt;
+    }
+    if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        fail("reading " + topic_, ::rd_kafka_message_errstr(message.get()));
+    next = message->offset + 1;
+    return to_record(*message);
+}
+
+std::vector<topic_record> topic_reader::next(std::chrono::milliseconds limit) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    std::vector<topic_record> records;
+    do {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now()
+        );
+        if (auto first = poll(std::max(left, std::chrono::milliseconds{0})))
+            records.push_back(std::move(*first));
+    } while (records.empty() && std::chrono::steady_clock::now() < deadline);
+    if (records.empty()) return records;
+    while (auto more = poll(std::chrono::milliseconds{0}))
+        records.push_back(std::move(*more));
     return records;
 }
 

@@ -77,7 +77,12 @@ public:
         std::size_t count, std::chrono::milliseconds limit = std::chrono::seconds{30}
     );
 
+    /// Waits for the next record, at most so long, and takes those that have come with it.
+    std::vector<topic_record> next(std::chrono::milliseconds limit);
+
 private:
+    [[nodiscard]] std::optional<topic_record> poll(std::chrono::milliseconds limit);
+
     kafka_handle handle_;
     std::string topic_;
     std::vector<std::int64_t> next_;  // by partition
