@@ -113,6 +113,7 @@ public:
             stop(relay);
         take(reader_->read());
         print_summary(wrote, whole);
+        support::kafka_admin{support::services().kafka}.delete_topic(topic_);
         const bool clean = check_.report().clean();
         if (!clean) fmt::print("the log of the relays:\n{}", support::read_file(log()));
         return clean ? 0 : 1;

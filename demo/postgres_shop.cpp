@@ -11,8 +11,8 @@ namespace millrace::demo {
 
 namespace {
 
-constexpr std::uint64_t orders_per_transaction = 5;
-constexpr auto pause = std::chrono::milliseconds{1};  // after each transaction
+constexpr std::uint64_t orders_per_transaction = 10;
+constexpr auto pause = std::chrono::milliseconds{2};  // after each transaction
 
 const std::string make_orders =
     "CREATE TABLE orders (id bigint PRIMARY KEY, customer text NOT NULL, cents bigint NOT NULL)";
