@@ -11,6 +11,8 @@ namespace millrace::kafka {
 
 namespace {
 
+constexpr int leader_wait_ms = 300;
+
 void write_log(const rd_kafka_t* client, int level, const char* facility, const char* text) {
     auto* const log = client == nullptr ? nullptr : static_cast<log_sink*>(rd_kafka_opaque(client));
     if (log == nullptr || !log->enabled(log_level::debug) || level > LOG_DEBUG) return;
@@ -92,7 +94,12 @@ client_ptr producer::release() {
 topic_ptr producer::topic(const std::string& name, void* opaque) {
     topic_conf_ptr conf(rd_kafka_default_topic_conf_dup(client_.get()));
     rd_kafka_topic_conf_set_opaque(conf.get(), opaque);
-    return topic_ptr(rd_kafka_topic_new(client_.get(), name.c_str(), conf.release()));
+    topic_ptr made(rd_kafka_topic_new(client_.get(), name.c_str(), conf.release()));
+    // Newer versions find a topic's leader only half a second after its first row, unless asked for it.
+    const rd_kafka_metadata_t* seen = nullptr;
+    if (rd_kafka_metadata(client_.get(), 0, made.get(), &seen, leader_wait_ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_metadata_destroy(seen);
+    return made;
 }
 
 rd_kafka_resp_err_t producer::hand_over(

@@ -42,7 +42,8 @@ public:
     producer(const producer&) = delete;
     producer& operator=(const producer&) = delete;
 
-    /// A handle with `opaque`, to be given back before the producer ends.
+    /// A handle with `opaque`, to be given back before the producer ends. Asks a broker for the topic's
+    /// leaders and waits for the answer a short time.
     [[nodiscard]] topic_ptr topic(const std::string& name, void* opaque);
 
     [[nodiscard]] rd_kafka_resp_err_t hand_over(
