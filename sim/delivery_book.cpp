@@ -1,6 +1,7 @@
 #include "delivery_book.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace::sim {
 
@@ -95,6 +96,7 @@ void delivery_book::ended(const shard_id& shard, ending how, std::size_t written
     if (found == shards_.end() || (found->second.now.over && how != ending::reset)) return;
     auto& book = found->second;
     auto& g = book.now;
+    const auto revoked_at = std::exchange(book.revoked_at, std::nullopt);
     const auto alive = health_.alive(g.who);
     auto why = alive ? cause::loss : cause::crash;
     if (how == ending::reset) {
@@ -102,7 +104,7 @@ void delivery_book::ended(const shard_id& shard, ending how, std::size_t written
         std::fill(book.causes.begin(), book.causes.end(), why);
     } else if (how == ending::released && alive) {
         why = cause::release;
-        check_release(shard, g, written);
+        check_release(shard, g, revoked_at, written);
     } else if (how != ending::finished) {
         check_loss(shard, g, written);
     }
@@ -113,10 +115,16 @@ void delivery_book::ended(const shard_id& shard, ending how, std::size_t written
 }
 
 // What is given back was settled first, and all of it is under the checkpoint.
-void delivery_book::check_release(const shard_id& shard, const grant& g, std::size_t written) const {
+void delivery_book::check_release(
+    const shard_id& shard, const grant& g, std::optional<world_time> revoked_at, std::size_t written
+) const {
     const auto now = world_.now();
+    const auto least = bounds.drain_limit - bounds.drain_limit / 100;
+    // From then on the release is on its way, and what is acknowledged comes too late for it.
+    const auto limit = revoked_at ? *revoked_at + least : now;
     each_settled(shard, g, [&](std::size_t index, world_time since) {
-        if (index < written || since + under_way > now || health_.troubled(g.who, since)) return;
+        if (index < written || since + under_way > now || since >= limit || health_.troubled(g.who, since))
+            return;
         verdicts_.broken(
             "{}: {} gave it back, and the acknowledged record {} is above its checkpoint",
             shard.value(),
@@ -126,9 +134,11 @@ void delivery_book::check_release(const shard_id& shard, const grant& g, std::si
     });
     for (std::size_t i = 0; i < g.entries.size(); ++i) {
         const auto& e = g.entries[i];
+        // The checkpoint itself says that the driver knew of the acknowledgement before the handler's report
+        // was due.
+        if (g.begin + i < written) continue;
         const auto with_handler = e.handed > 0 && e.acknowledged_at < 0ns && !e.waits;
-        const auto least = bounds.drain_limit - bounds.drain_limit / 100;
-        if (!with_handler || now - e.handed_at >= least) continue;
+        if (!with_handler || (revoked_at && now >= limit)) continue;
         verdicts_.broken(
             "{}: {} gave it back while the handler had record {} and the drain limit had not passed",
             shard.value(),

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ public:
     void failed(const shard_id& shard, epoch under, std::size_t index);
     void acknowledged(const shard_id& shard, epoch under, std::size_t index);
 
+    /// The worker was asked for the shard: its drain begins.
+    void revoked(const shard_id& shard) { shards_[shard].revoked_at = world_.now(); }
+
     /// The row left the grant; all below `written` are under its checkpoint.
     void ended(const shard_id& shard, ending how, std::size_t written);
 
@@ -74,11 +78,14 @@ private:
     struct shard_book {
         grant now;
         std::vector<cause> causes;  // why a record may come again in a later grant
+        std::optional<world_time> revoked_at;
     };
 
     void count_again(const shard_id& shard, shard_book& book, std::size_t index);
     void check_retry(const shard_id& shard, const grant& g, std::size_t index) const;
-    void check_release(const shard_id& shard, const grant& g, std::size_t written) const;
+    void check_release(
+        const shard_id& shard, const grant& g, std::optional<world_time> revoked_at, std::size_t written
+    ) const;
     void check_loss(const shard_id& shard, const grant& g, std::size_t written) const;
     entry* find(const shard_id& shard, epoch under, std::size_t index);
 

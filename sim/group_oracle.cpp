@@ -132,7 +132,8 @@ void group_oracle::shard_changed(const shard_row* before, const shard_row* after
     if (!after->owner.value().empty() && changes_owner) {
         if (after->epoch <= state.highest)
             verdicts_.broken("{}: a new owner under epoch {}, used before", name, after->epoch.value());
-        if (before != nullptr && !before->owner.value().empty() && table_.find(before->owner) != nullptr)
+        if (before != nullptr && !before->owner.value().empty() && table_.find(before->owner) != nullptr &&
+            !ended_.contains(before->owner))
             verdicts_.broken("{}: taken while the session of its owner stands", name);
         check_parents(after->shard, after->parents);
     }
@@ -207,6 +208,7 @@ void group_oracle::worker_changed(
         heartbeats_[after->incarnation] = world_.now();
         return;
     }
+    ended_.insert(before->incarnation);
     trace_.say(client, "ends the session {} of {}", before->incarnation.value(), before->worker.value());
     const auto own = client == before->process.host + "/" + std::to_string(before->process.pid);
     if (own || (gone && gone(before->process))) return;
@@ -360,7 +362,12 @@ std::string group_oracle::unwritten(nanoseconds age) const {
         const auto& written = std::get<shard_row>(*row).checkpoint;
         auto i = written ? index_of(*state.shard, written->position) + 1 : 0;
         world_time since{0};  // when the last of those up to here was acknowledged
-        for (; i < state.acknowledged.size() && (state.acknowledged[i] != 0 || exempt(state, i)); ++i) {
+        // A record that was trimmed after it was handed over is still in memory, and still holds the
+        // checkpoint back.
+        const auto passed = [&state = state, this](std::size_t at) {
+            return state.acknowledged[at] != 0 || (exempt(state, at) && state.handed[at] == 0);
+        };
+        for (; i < state.acknowledged.size() && passed(i); ++i) {
             since = std::max(since, state.acknowledged_at[i]);
             if (state.acknowledged[i] != 0 && since + age < world_.now())
                 return fmt::format(

@@ -108,6 +108,7 @@ private:
     std::map<shard_id, shard_state> shards_;
     std::map<std::string, key_state> keys_;
     std::map<incarnation, world_time> heartbeats_;
+    std::set<incarnation> ended_;  // for good, also when a late registration brings the row back
     std::set<write_id> write_ids_;
     delivery_book book_;
     std::uint64_t repeated_{0};

@@ -11,6 +11,7 @@ constexpr nanoseconds patience = 1s;
 
 // So long after a table was restored, what was read of the old one may still go out.
 constexpr nanoseconds restored_for = 2s;
+constexpr nanoseconds held_up_for = 10s;
 
 }  // namespace
 
@@ -27,8 +28,16 @@ void publish_book::handed(const std::string& who, epoch under, const std::vector
     }
 }
 
+// A relay that was held up may send even later what it has read of the old table.
+bool publish_book::read_before_restoration(const row& before) const {
+    if (!restored_) return false;
+    return before.sent < *restored_ + restored_for ||
+           (before.sent < *restored_ + held_up_for && health_.troubled(before.who, before.sent - restored_for)
+           );
+}
+
 cause publish_book::judge(const std::string& who, epoch under, row_id id, const row& before) const {
-    if (before.excused || (restored_ && before.sent < *restored_ + restored_for)) return cause::by_operator;
+    if (before.excused || read_before_restoration(before)) return cause::by_operator;
     if (before.last == answer::failed) return cause::retry;
     if (before.who == who && before.under == under) {
         verdicts_.broken("row {} is published again by {} although nothing went wrong", id.value(), who);
@@ -65,6 +74,7 @@ void publish_book::answered(
     for (const auto id : rows) {
         auto& r = rows_[id];
         if (r.who != who || r.under != under) continue;  // somebody else has it now
+        if (over_.contains({who, under})) continue;
         const auto refused =
             !outcome || std::any_of(outcome->failures.begin(), outcome->failures.end(), [id](const auto& f) {
                 return f.id == id;

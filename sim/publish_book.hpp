@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ public:
         const result<publish_outcome>& outcome
     );
 
+    /// The lease is over: an answer that still comes is nobody's.
+    void ended(const std::string& who, epoch under) { over_.emplace(who, under); }
+
     /// The operator put the row back, or made the whole table anew: it may go out again.
     void put_back(row_id id) { rows_[id].excused = true; }
     void table_restored() { restored_ = world_.now(); }
@@ -63,6 +67,7 @@ private:
         cause why{cause::retry};
     };
 
+    [[nodiscard]] bool read_before_restoration(const row& before) const;
     cause judge(const std::string& who, epoch under, row_id id, const row& before) const;
 
     scheduler& world_;
@@ -70,6 +75,7 @@ private:
     const health_book& health_;
     std::map<row_id, row> rows_;
     std::map<std::pair<std::string, epoch>, std::size_t> in_flight_;
+    std::set<std::pair<std::string, epoch>> over_;
     std::optional<world_time> restored_;
     repeats counted_;
 };

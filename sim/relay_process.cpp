@@ -206,6 +206,7 @@ void relay_process::revoke(const shard_id& shard) {
             member_.around().judge.broken("{}: a drain failed and does not say why", member_.name());
         if (!grant_) return;
         const auto mine = std::exchange(grant_, std::nullopt)->epoch;
+        setup_.oracle.book().ended(member_.name(), mine);
         member_.group().release(shard, mine, [](const result<void>&) {});
     });
 }
@@ -213,6 +214,7 @@ void relay_process::revoke(const shard_id& shard) {
 void relay_process::lost(const shard_id&, const error& why) {
     if (why.detail.empty())
         member_.around().judge.broken("{}: a lease was lost and nothing says why", member_.name());
+    if (grant_) setup_.oracle.book().ended(member_.name(), grant_->epoch);
     grant_.reset();
     relay_->halt();
 }

@@ -87,6 +87,8 @@ public:
         return handled::all;
     }
 
+    void revoked(const shard_id& shard) override { setup_.oracle.book().revoked(shard); }
+
 private:
     // Acknowledges each record at a time of its own.
     result<handled> handle_later(const std::shared_ptr<const record_batch>& batch, const delivery& how) {

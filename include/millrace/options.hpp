@@ -83,6 +83,7 @@ struct relay_options {
     std::size_t client_window_rows{
         10'000};  ///< Handed to the sink and not yet acknowledged: what a zombie can still publish.
     std::size_t client_window_bytes{4 << 20};
+    std::uint64_t rows_per_second{0};  ///< Handed to the sink, retries included; 0: no limit.
     std::size_t delete_rows{1'000};    ///< Of one DELETE: how long writers can be made to wait.
     nanoseconds delete_delay{20ms};    ///< An acknowledged row is deleted within this time.
     std::size_t gaps_max{1'000};       ///< Above, neighbouring gaps are merged and re-scanned as a range.

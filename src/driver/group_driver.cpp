@@ -404,6 +404,10 @@ std::vector<shard_view> group_driver::shards() const {
     return all;
 }
 
+std::size_t group_driver::shards_held() const {
+    return impl_->machine.leases_held();
+}
+
 bool group_driver::settled() const {
     return impl_->machine.settled();
 }

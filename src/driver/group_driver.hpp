@@ -106,8 +106,11 @@ public:
 
     [[nodiscard]] nanoseconds drain_limit() const;
 
-    /// What is known now; for status, `--idle-exit` and tests.
+    /// What is known now; for status, `--idle-exit` and tests. Copies every row and traces the lineage.
     [[nodiscard]] std::vector<shard_view> shards() const;
+
+    /// How many shards this worker holds; cheap.
+    [[nodiscard]] std::size_t shards_held() const;
 
     /// Whether it is decided that this worker may be here: no other bears its id, or it was admitted to take
     /// all shards. Before that it may still be told to go.

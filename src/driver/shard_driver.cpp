@@ -229,6 +229,7 @@ void shard_driver::impl::revoke() {
     read_alarm.cancel();
     work_alarm.cancel();
     lease_alarm.set(now() + around.leases.drain_limit(), [this] {
+        on_reports();  // what was acknowledged in time counts, also when the loop was not told yet
         if (ended || ending) return;
         say(log_level::warning,
             "shard.drain_limit",

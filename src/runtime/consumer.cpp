@@ -209,10 +209,7 @@ void consumer_run::end(const result<void>& outcome) {
 consumer_status consumer_run::look() const {
     const auto counters = driver_->counters();
     consumer_status now;
-    const auto shards = member_->group().shards();
-    now.shards = static_cast<std::size_t>(
-        std::count_if(shards.begin(), shards.end(), [](const shard_view& view) { return view.mine; })
-    );
+    now.shards = member_->group().shards_held();
     now.index = index_;
     now.total = total_;
     now.records_read = counters.records_read;

@@ -69,6 +69,7 @@ public:
     [[nodiscard]] std::uint64_t persist_requests(const shard_id& shard) const;
     [[nodiscard]] std::uint64_t records_at_risk() const;
     [[nodiscard]] std::vector<shard_status> status() const;
+    [[nodiscard]] std::size_t leases_held() const;
     [[nodiscard]] const incarnation& mine() const { return mine_; }
 
     /// Admitted to take all shards, or no older session under this worker's id is left.
@@ -105,6 +106,7 @@ private:
     // coordinator_plan.cpp: who should hold what
     [[nodiscard]] bool can_plan() const;
     void plan();
+    [[nodiscard]] bool behind_a_gone_parent(const shard_standing& child);
     void plan_rows(const lineage& traced);
     void plan_leases(const std::vector<assignable_shard>& shards);
     void hold_everything(const std::vector<assignable_shard>& shards);

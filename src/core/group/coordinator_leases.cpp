@@ -69,6 +69,12 @@ std::set<shard_id> coordinator::active_leases() const {
     return active;
 }
 
+std::size_t coordinator::leases_held() const {
+    return static_cast<std::size_t>(std::count_if(leases_.begin(), leases_.end(), [](const auto& l) {
+        return l.second.now_in() == lease_machine::state::held;
+    }));
+}
+
 bool coordinator::holds_any() const {
     return std::any_of(leases_.begin(), leases_.end(), [](const auto& l) { return l.second.active(); });
 }

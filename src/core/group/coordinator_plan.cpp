@@ -37,7 +37,8 @@ void coordinator::plan() {
     plan_rows(traced);
     std::vector<assignable_shard> shards;
     for (const auto& standing : traced.shards) {
-        if (standing.stage != shard_stage::ready || !standing.has_row) continue;
+        if (standing.stage != shard_stage::ready || !standing.has_row || behind_a_gone_parent(standing))
+            continue;
         const auto lease = leases_.find(standing.shard);
         const bool ours = lease != leases_.end() && lease->second.active();
         shards.push_back({standing.shard, ours ? mine_ : table_.find(standing.shard)->owner});
@@ -48,6 +49,21 @@ void coordinator::plan() {
         plan_leases(shards);
     }
     tidy();
+}
+
+// A parent that the stream holds no longer keeps nobody waiting, but its owner may still have records of it
+// in memory: they come before those of the children.
+bool coordinator::behind_a_gone_parent(const shard_standing& child) {
+    return std::any_of(child.parents.begin(), child.parents.end(), [this](const shard_id& parent) {
+        const auto* row = table_.find(parent);
+        if (row == nullptr || row->finished_at) return false;
+        if (const auto lease = leases_.find(parent); lease != leases_.end() && lease->second.active())
+            return true;
+        if (row->owner.value().empty() || row->owner == mine_ || table_.takeable(parent, workers_))
+            return false;
+        if (!workers_.sessions.contains(row->owner)) want_workers_ = orphans_ = true;
+        return true;
+    });
 }
 
 // Rows are missing for shards that were just discovered. Each worker begins elsewhere, so that few collide.

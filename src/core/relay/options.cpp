@@ -10,6 +10,9 @@ namespace {
     return fail(errc::invalid_config, std::move(detail));
 }
 
+// No relay is so fast; above, the cost of a row would round away.
+constexpr std::uint64_t rows_per_second_max = 10'000'000;
+
 [[nodiscard]] double seconds(nanoseconds span) {
     return std::chrono::duration<double>(span).count();
 }
@@ -51,6 +54,12 @@ result<void> relay_options::validate() const {
                 fmt::format("relay option {} is {} s; it must be above 0", span.name, seconds(span.value))
             );
     }
+    if (rows_per_second > rows_per_second_max)
+        return wrong(fmt::format(
+            "relay option rows_per_second is {}; it must be at most {}, or 0 for no limit",
+            rows_per_second,
+            rows_per_second_max
+        ));
     if (delete_delay < nanoseconds::zero()) return wrong("relay option delete_delay is negative");
     if (retry_max < retry_min)
         return wrong(fmt::format(

@@ -22,6 +22,7 @@ relay_machine::relay_machine(const relay_options& options, sink_view sink)
       window_(options.gaps_max),
       main_(options_),
       lanes_(options_),
+      rate_(options.rows_per_second),
       fetch_wait_(options.retry_min, options.retry_max),
       remove_wait_(options.retry_min, options.retry_max) {}
 
@@ -225,13 +226,14 @@ relay_machine::room relay_machine::client_room() const {
     const auto rows = main_.rows_in_flight() + lanes_.probes_in_flight();
     const auto bytes = main_.bytes_in_flight() + lanes_.probe_bytes_in_flight();
     return {
-        options_.client_window_rows - std::min(options_.client_window_rows, rows),
+        std::min(options_.client_window_rows - std::min(options_.client_window_rows, rows), rate_.room(now_)),
         options_.client_window_bytes - std::min(options_.client_window_bytes, bytes)};
 }
 
 void relay_machine::plan_lanes() {
     const auto [rows, bytes] = client_room();
     auto work = lanes_.advance(now_, main_, rows, bytes);
+    rate_.spend(now_, work.probes.size());
     for (auto& probe : work.probes) {
         ++totals_.published;
         actions_.push_back(relay_action::publish{channel::probe, probe.number, {std::move(probe.row)}});
@@ -256,6 +258,7 @@ void relay_machine::plan_main() {
         auto request = main_.next(now_, limits, rows, bytes);
         if (!request) return;
         totals_.published += request->rows.size();
+        rate_.spend(now_, request->rows.size());
         actions_.push_back(relay_action::publish{channel::main, request->number, std::move(request->rows)});
     }
 }
@@ -309,6 +312,7 @@ void relay_machine::plan_wake() {
     if (loads() && load_at_) at(*load_at_);
     if (mode_ == mode::running) {
         at(lanes_.due());
+        if (main_.rows_waiting() > 0 || !lanes_.empty()) at(rate_.due());
         if (!fetching_ && loading_ == 0 && !load_at_) at(next_fetch());
     }
     if (next == mono_time::max() || wake_ == next) return;

@@ -13,6 +13,7 @@
 #include "relay/lanes.hpp"
 #include "relay/main_channel.hpp"
 #include "relay/options.hpp"
+#include "relay/rate_limit.hpp"
 #include "relay/window.hpp"
 #include "retry/backoff.hpp"
 
@@ -120,6 +121,7 @@ private:
     main_channel main_;
     lanes lanes_;
     deletions deletions_;
+    rate_limit rate_;
 
     struct pending_fetch {
         std::uint64_t number;

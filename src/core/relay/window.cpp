@@ -86,7 +86,8 @@ fetch_request window::sweep(std::size_t rows_max, std::size_t bytes_max, std::op
     MILLRACE_ASSERT(!outstanding_);
     outstanding_ = true;
     if (!swept_to_) swept_to_ = lowest;
-    sweep_end_ = std::min(cursor_, end.value_or(cursor_));
+    sweep_end_ = cursor_;
+    if (end && *end <= cursor_) sweep_end_ = *end > lowest ? row_id{end->value() - 1} : lowest;
     fetch_request request;
     request.after = *swept_to_;
     request.rows_max = rows_max;

@@ -48,7 +48,7 @@ public:
     [[nodiscard]] fetch_request look(std::size_t rows_max, std::size_t bytes_max, std::size_t known_bytes);
     [[nodiscard]] intake looked(const fetch_reply& reply);
 
-    /// The next page of a sweep from the head up to `end` (or the cursor, when that is lower).
+    /// The next page of a sweep from the head, of the ids below `end` and at most up to the cursor.
     [[nodiscard]] fetch_request sweep(std::size_t rows_max, std::size_t bytes_max, std::optional<row_id> end);
 
     struct sweep_page {

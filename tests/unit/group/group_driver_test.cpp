@@ -257,6 +257,38 @@ TEST_F(GroupDriver, AFinishedShardOpensItsChildrenAndIsNeverTakenAgain) {
     EXPECT_EQ(holders(shard_id{"p"}) + holders(shard_id{"q"}), 0);
 }
 
+TEST_F(GroupDriver, AChildWaitsForTheOwnerOfAParentThatTheStreamHasDropped) {
+    stream->shards = {listed("p")};
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    auto& owner = a.held.contains(shard_id{"p"}) ? a : b;
+    ASSERT_TRUE(owner.held.contains(shard_id{"p"}));
+    EXPECT_EQ(owner.group->shards_held(), 1U);
+    owner.release_at_once = false;
+    stream->shards = {listed("c", {shard_id{"p"}})};
+    world.run_for(70s);
+    EXPECT_EQ(holders(shard_id{"p"}), 1) << "records of it may still be in memory";
+    EXPECT_EQ(holders(shard_id{"c"}), 0);
+    owner.give_back(shard_id{"p"});
+    world.run_for(3s);
+    EXPECT_EQ(holders(shard_id{"c"}), 1);
+}
+
+TEST_F(GroupDriver, AChildOfADroppedParentStartsWhenTheOwnerOfTheParentIsGone) {
+    stream->shards = {listed("p")};
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    auto& owner = a.held.contains(shard_id{"p"}) ? a : b;
+    stream->shards = {listed("c", {shard_id{"p"}})};
+    world.run_for(70s);
+    ASSERT_EQ(holders(shard_id{"c"}), 0);
+    owner.crash();
+    world.run_for(40s);
+    EXPECT_EQ(holders(shard_id{"c"}), 1);
+}
+
 TEST_F(GroupDriver, AQuietTickCostsOneListingOfTheWorkersAndOneHeartbeatWrite) {
     run("a");
     run("b");

@@ -185,6 +185,16 @@ TEST_F(Window, ASweepGoesOnWhereTheSourceStoppedBetweenTwoRows) {
     EXPECT_TRUE(page.done);
 }
 
+TEST_F(Window, ASweepLooksAtNothingThatWasDeferredNorAboveTheCursor) {
+    db.rows = {1, 2, 3, 4};
+    (void)look();
+    for (const auto id : {3, 4})
+        w.forget(row_id{id});
+    const auto request = w.sweep(100, 1'000'000, row_id{3});
+    EXPECT_EQ(request.until, row_id{2});
+    EXPECT_EQ(w.swept(db.answer(request)).found, 0U);
+}
+
 TEST_F(Window, AChangeOfTheTableOrAReplayTakesNothingAndIsReported) {
     db.rows = {1};
     (void)look();

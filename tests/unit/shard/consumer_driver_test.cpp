@@ -148,6 +148,26 @@ TEST_F(ConsumerDriver, TheDrainWaitsForAcknowledgementsThatComeLaterButNotForEve
     EXPECT_EQ(checkpoint_data(0), "1");
 }
 
+TEST_F(ConsumerDriver, WhatWasAcknowledgedAtTheLastMomentOfTheDrainIsUnderTheCheckpoint) {
+    append(1, 2);
+    append(3, 3);
+    drain_limit = 10s;
+    std::vector<acknowledger> kept;
+    handler.behave = [&](const auto&, const delivery& how) {
+        kept.push_back(how.acknowledge);
+        return handled::later;
+    };
+    grant(0);
+    world.run_for(1s);
+    // Ahead of the drain limit, but the loop is told behind it.
+    world.at(world.now() + drain_limit, [&] { kept[0].one(0); });
+    consumer->revoke(shard(0));
+    world.run_for(11s);
+    EXPECT_FALSE(leases->rows[shard(0)].held);
+    EXPECT_EQ(log.count("shard.drain_limit"), 1U);
+    EXPECT_EQ(checkpoint_data(0), "1");
+}
+
 TEST_F(ConsumerDriver, ReleasesWhileTheSourceIsDown) {
     grant(0);
     world.run_for(1s);
