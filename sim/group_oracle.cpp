@@ -67,7 +67,9 @@ void group_oracle::appended(const stored_shard& shard, const stored_record& reco
 
 bool group_oracle::before_start(const shard_state& state, std::size_t index) const {
     const auto* row = table_.find(std::monostate{});
-    if (row == nullptr || !state.shard->listed.parents.empty()) return false;
+    if (row == nullptr) return false;
+    // A shard with parents, too, may have been there when the group began; one born later holds nothing
+    // older.
     const auto& start = std::get<group_row>(*row).start_at;
     return start && wall_at(state.shard->records[index].arrived) < *start;
 }
