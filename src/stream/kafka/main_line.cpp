@@ -185,15 +185,14 @@ void main_line::poll() {
     }
 }
 
-void main_line::on_reports(const rd_kafka_event_t* event) {
+void main_line::on_reports(rd_kafka_event_t* event) {
     std::array<const rd_kafka_message_t*, 512> some{};
-    const auto count = rd_kafka_event_message_count(const_cast<rd_kafka_event_t*>(event));
-    auto* const events = const_cast<rd_kafka_event_t*>(event);  // NOLINT: librdkafka is not const-correct
+    const auto count = rd_kafka_event_message_count(event);
     topic_entry* topic = nullptr;
     std::int32_t partition = 0;
     std::uint64_t acknowledged = 0;
     bool first = true;
-    while (const auto n = rd_kafka_event_message_array(events, some.data(), some.size())) {
+    while (const auto n = rd_kafka_event_message_array(event, some.data(), some.size())) {
         if (std::exchange(first, false)) learn(some[0]->err, topic_of(*some[0]), {some.data(), n}, count);
         for (std::size_t i = 0; i < n; ++i) {
             const auto& message = *some[i];

@@ -50,7 +50,7 @@ private:
     enum class step : std::uint8_t { placed, blocked, refused };
 
     void poll();
-    void on_reports(const rd_kafka_event_t* event);
+    void on_reports(rd_kafka_event_t* event);
     void report(const rd_kafka_message_t& message, bool shared);
     void learn(
         rd_kafka_resp_err_t code,

@@ -120,8 +120,7 @@ struct sink_parts {
     request_table requests;
     std::unordered_map<std::string, std::unique_ptr<topic_entry>> topics;
     std::unique_ptr<topic_lookup> lookup;
-    std::function<void(std::function<void()>)> to_sink;  ///< Runs a function on the sink's thread.
-    lifetime alive;                                      ///< Of the host's side.
+    lifetime alive;  ///< Of the host's side.
     std::function<void(const std::string&, const topic_facts&)> known_on_host;
 
     mutable std::mutex counting;

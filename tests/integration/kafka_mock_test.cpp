@@ -1,0 +1,112 @@
+// What a real broker does not do on demand, by librdkafka's mock cluster: chosen refusals, a change of
+// leader.
+
+#include "integration/kafka_relay_world.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+namespace millrace::test {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr std::int16_t produce_request = 0;
+
+class KafkaMock : public testing::Test {
+protected:
+    KafkaMock() {
+        std::array<char, 256> why{};
+        home_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), why.data(), why.size()));
+        cluster.reset(rd_kafka_mock_cluster_new(home_.get(), 2));
+        rd_kafka_mock_topic_create(cluster.get(), topic.c_str(), 1, 2);
+        rd_kafka_mock_partition_set_leader(cluster.get(), topic.c_str(), 0, 1);
+        world = std::make_unique<kafka_relay_world>(
+            rd_kafka_mock_cluster_bootstraps(cluster.get()),
+            "?linger.ms=5",
+            kafka_sink_options{.look_limit = milliseconds{500}}
+        );
+    }
+    ~KafkaMock() override { world.reset(); }
+
+    void put(int rows) {
+        for (int i = 0; i < rows; ++i, ++next)
+            world->put(topic, "key-" + std::to_string(next % 7), std::to_string(next));
+    }
+
+    /// Everything arrived, each key in order.
+    void expect_all() {
+        ASSERT_TRUE(world->run_until_empty());
+        EXPECT_THAT(world->outbox.buried(), IsEmpty());
+        int total = 0;
+        for (const auto& [key, values] : world->delivered(topic)) {
+            int expected = std::stoi(key.substr(4));
+            for (const auto& value : values) {
+                ASSERT_EQ(std::stoi(value), expected) << key;
+                expected += 7;
+                ++total;
+            }
+        }
+        EXPECT_EQ(total, next);
+    }
+
+    struct closer {
+        void operator()(rd_kafka_t* handle) const noexcept { rd_kafka_destroy(handle); }
+        void operator()(rd_kafka_mock_cluster_t* c) const noexcept { rd_kafka_mock_cluster_destroy(c); }
+    };
+    std::unique_ptr<rd_kafka_t, closer> home_;
+    std::unique_ptr<rd_kafka_mock_cluster_t, closer> cluster;
+    const std::string topic = "t";
+    std::unique_ptr<kafka_relay_world> world;
+    int next{0};
+};
+
+TEST_F(KafkaMock, RefusalOfAWholeBatchJudgesNoRow) {
+    put(50);
+    world->start();
+    expect_all();
+    rd_kafka_mock_push_request_errors(
+        cluster.get(), produce_request, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE
+    );
+    put(300);
+    expect_all();
+    EXPECT_GE(world->sink->counters().refused, 1U);
+    EXPECT_GE(world->sink->counters().probed, 1U);
+}
+
+TEST_F(KafkaMock, FaultsThatPassAreNoRefusals) {
+    put(50);
+    world->start();
+    expect_all();
+    rd_kafka_mock_push_request_errors(
+        cluster.get(),
+        produce_request,
+        3,
+        RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
+        RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+        RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION
+    );
+    put(300);
+    expect_all();
+    EXPECT_EQ(world->sink->counters().refused, 0U);
+}
+
+TEST_F(KafkaMock, ChangeOfLeaderKeepsEachKeyInOrder) {
+    put(200);
+    world->start();
+    ASSERT_TRUE(world->loop.run_until([&] { return world->outbox.size() < 200; }));
+    rd_kafka_mock_partition_set_leader(cluster.get(), topic.c_str(), 0, 2);
+    put(300);
+    expect_all();
+}
+
+}  // namespace
+}  // namespace millrace::test
