@@ -154,9 +154,10 @@ private:
                 relays_[1] = start_relay();
                 say("a second relay waits beside the active one");
             } else if (!killed && percent >= kill_at_percent) {
+                killed = clock::now();
                 relays_[0]->signal(SIGKILL);
                 stop(relays_[0]);
-                killed = clock::now();
+                take(reader_->read());  // what it had published; the next record is the other's
                 say("the active relay was killed (SIGKILL)");
             } else if (!returned && percent >= return_at_percent) {
                 relays_[0] = start_relay();
