@@ -37,8 +37,13 @@ std::string storable(std::string text) {
 }  // namespace
 
 template <class T, class F>
-result<T> outbox_settling::on_table(connection& db, F work) {
-    const auto table = session_.use(db);
+result<T> outbox_settling::on_table(connection& db, const read_from& from, F work) {
+    auto table = session_.use(db);
+    if (table && (*table)->layout.oid != from.table.oid) {
+        // What this connection knows may be older than what was read on the other.
+        session_.forget();
+        table = session_.use(db);
+    }
     if (!table) return tl::unexpected(table.error());
     result<T> outcome = work(**table);
     if (outcome || outcome.error().code == errc::not_owner || outcome.error().code == errc::conflict)
@@ -54,7 +59,7 @@ result<std::uint64_t> outbox_settling::remove(
     row_id low_water,
     epoch mine
 ) {
-    return on_table<std::uint64_t>(db, [&](const outbox_session::known& table) {
+    return on_table<std::uint64_t>(db, from, [&](const outbox_session::known& table) {
         return remove_from(db, table, from, delivered, low_water, mine);
     });
 }
@@ -124,7 +129,7 @@ result<void> outbox_settling::bury(
     if (request.when != bury_request::condition::none && !request.lane.key) {
         return fail(errc::invalid_argument, "a row without a key has no lane to be parked");
     }
-    return on_table<void>(db, [&](const outbox_session::known& table) {
+    return on_table<void>(db, from, [&](const outbox_session::known& table) {
         return bury_from(db, table, from, request, mine);
     });
 }

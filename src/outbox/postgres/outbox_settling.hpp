@@ -43,7 +43,7 @@ private:
     [[nodiscard]] bool is_time_to_remember(row_id low_water, const read_from& from) const;
 
     template <class T, class F>
-    result<T> on_table(connection& db, F work);
+    result<T> on_table(connection& db, const read_from& from, F work);
 
     result<std::uint64_t> remove_from(
         connection& db,

@@ -122,6 +122,7 @@ result<void> leader_client::open(const std::string& client_id, int wake_fd) {
 
 leader_client::~leader_client() {
     closing_ = true;
+    heartbeats_.reset();
     admin_.reset();
     producer_queue_.reset();
     consumer_queue_.reset();
@@ -231,6 +232,7 @@ void leader_client::topic_created(rd_kafka_event_t* event) {
         }
     }
     const bool there = code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS;
+    if (!heartbeats_) heartbeats_.reset(rd_kafka_topic_new(producer_, options_.topic.c_str(), nullptr));
     if (!there) failed(code, fmt::format("topic \"{}\" cannot be made: {}", options_.topic, why));
     subscribe();
 }

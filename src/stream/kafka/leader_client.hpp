@@ -80,6 +80,7 @@ private:
     log_sink& log_;
     rd_kafka_t* consumer_{nullptr};
     rd_kafka_t* producer_{nullptr};
+    topic_ptr heartbeats_;  ///< Held, so that the producer knows the topic before it is chosen.
     queue_ptr admin_;
     queue_ptr producer_queue_;
     queue_ptr consumer_queue_;
