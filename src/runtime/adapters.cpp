@@ -152,6 +152,9 @@ result<opened_dead_letters> open_dead_letters(const url& where, const std::strin
 #ifdef MILLRACE_WITH_KAFKA
     if (where.scheme == "kafka") return kafka_adapters::open_dead_letters(where, origin, home);
 #endif
+#ifdef MILLRACE_WITH_POSTGRES
+    if (where.scheme == "postgresql") return postgres_adapters::open_dead_letters(where, origin, home);
+#endif
     if (where.scheme == "sqlite") {
         auto made = std::make_unique<outbox_dead_letters>(home, where.path, where.given, origin);
         auto* const outbox = made.get();

@@ -3,6 +3,10 @@
 #include "postgres_adapters.hpp"
 
 #include "connection.hpp"
+#include "dead_letters.hpp"
+#include "outbox_put.hpp"
+#include "outbox_session.hpp"
+#include "pg_thread.hpp"
 #include "postgres_lease_rows.hpp"
 #include "postgres_lease_store.hpp"
 #include "postgres_outbox.hpp"
@@ -10,6 +14,7 @@
 #include "server.hpp"
 #include "stop_signal.hpp"
 
+#include <span>
 #include <utility>
 
 namespace millrace::postgres_adapters {
@@ -18,6 +23,50 @@ namespace {
 
 constexpr const char* table_default = "outbox";
 
+postgres::table_name table_of(const postgres::server& where) {
+    return where.table.value_or(postgres::table_name{"", table_default});
+}
+
+/// Adds records to an outbox under the name of the stream that they came from.
+class postgres_dead_letters final : public dead_letter_sink {
+public:
+    postgres_dead_letters(host& home, postgres::server where, std::string origin)
+        : origin_(std::move(origin)),
+          session_(table_of(where), false),
+          thread_(home, [where = std::move(where)](const postgres::stop_signal& stop) {
+              return postgres::connection::open(where, stop, {.commit = postgres::durability::durable});
+          }) {}
+
+    void put(std::shared_ptr<const record_batch> batch, std::size_t index, error why, completion<void> done)
+        override {
+        thread_.run<void>(
+            [this, letter = dead_letter(*batch, index, why, origin_, origin_)](postgres::connection& db) {
+                return add(db, std::span(&letter, 1));
+            },
+            std::move(done)
+        );
+    }
+
+    /// Whether the outbox is there and usable.
+    void look(completion<void> done) {
+        thread_.run<void>([this](postgres::connection& db) { return add(db, {}); }, std::move(done));
+    }
+
+private:
+    result<void> add(postgres::connection& db, std::span<const event> letters) {
+        const auto known = session_.use(db);
+        if (!known) return tl::unexpected(known.error());
+        const auto put = postgres::put_events(db, (*known)->layout, letters);
+        if (put) return {};
+        session_.forget();
+        return tl::unexpected(put.error());
+    }
+
+    std::string origin_;
+    postgres::outbox_session session_;  // of the thread
+    postgres::pg_thread thread_;
+};
+
 }  // namespace
 
 result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
@@ -25,7 +74,7 @@ result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const gr
     if (!server) return tl::unexpected(std::move(server.error()));
     postgres_lease_store_options options{.where = std::move(*server), .group = group};
     if (where.role == url_role::outbox) {
-        options.outbox = options.where.table.value_or(postgres::table_name{"", table_default});
+        options.outbox = table_of(options.where);
     }
     return std::make_unique<postgres_lease_store>(home, std::move(options));
 }
@@ -67,6 +116,15 @@ result<std::string> outbox_script(const url& where, const outbox_roles& roles) {
     return postgres::parse_server(where.path).map([&](const postgres::server& server) {
         return postgres_outbox_admin::script(server, roles.writer, roles.relay);
     });
+}
+
+result<opened_dead_letters> open_dead_letters(const url& where, const std::string& origin, host& home) {
+    auto server = postgres::parse_server(where.path);
+    if (!server) return tl::unexpected(std::move(server.error()));
+    auto made = std::make_unique<postgres_dead_letters>(home, std::move(*server), origin);
+    auto* const outbox = made.get();
+    return opened_dead_letters{
+        std::move(made), [outbox](completion<void> done) { outbox->look(std::move(done)); }};
 }
 
 }  // namespace millrace::postgres_adapters

@@ -13,5 +13,8 @@ namespace millrace::postgres_adapters {
 [[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where);
 [[nodiscard]] result<void> init_outbox(const url& where);
 [[nodiscard]] result<std::string> outbox_script(const url& where, const outbox_roles& roles);
+[[nodiscard]] result<opened_dead_letters> open_dead_letters(
+    const url& where, const std::string& origin, host& home
+);
 
 }  // namespace millrace::postgres_adapters

@@ -1,7 +1,7 @@
 #include "postgres_outbox_admin.hpp"
 
 #include "header_arrays.hpp"
-#include "outbox_insert.hpp"
+#include "outbox_put.hpp"
 #include "outbox_schema.hpp"
 #include "outbox_session.hpp"
 
@@ -129,47 +129,7 @@ std::string postgres_outbox_admin::script(
 }
 
 result<std::optional<row_id>> postgres_outbox_admin::put(std::span<const event> events) {
-    std::vector<std::pair<texts, texts>> headers(events.size());
-    std::vector<statement> all;
-    const auto sql = postgres::insert_event_sql(layout_, false);
-    for (std::size_t i = 0; i < events.size(); ++i) {
-        const auto& what = events[i];
-        if ((what.partition && !layout_.partition) || (!what.headers.empty() && !layout_.names)) {
-            return fail(
-                errc::invalid_argument,
-                fmt::format(
-                    "the outbox {} has no column for the partition or the headers of event {}; run `millrace "
-                    "outbox "
-                    "init`, or leave them out",
-                    layout_.table.shown(),
-                    i + 1
-                )
-            );
-        }
-        for (const auto& [name, value] : what.headers) {
-            headers[i].first.emplace_back(name);
-            headers[i].second.push_back(value ? std::optional<std::string_view>(*value) : std::nullopt);
-        }
-        auto& insert = all.emplace_back(sql, effect::writes, "write an event to the outbox in");
-        insert.add(what.topic);
-        for (const auto* const bytes : {&what.key, &what.value}) {
-            if (*bytes) {
-                insert.add(bytes_view{**bytes});
-            } else {
-                insert.add(std::nullopt);
-            }
-        }
-        if (layout_.names) {
-            insert.add(postgres::text_array{headers[i].first});
-            insert.add(postgres::bytes_array{headers[i].second});
-        }
-        if (layout_.partition) insert.add(what.partition);
-    }
-    if (all.empty()) return std::nullopt;
-    auto writing = db_.begin();
-    const auto done = writing.commit_with(all);
-    if (!done) return tl::unexpected(done.error());
-    return row_id{done->back().integer(0, 0).value_or(0)};
+    return postgres::put_events(db_, layout_, events);
 }
 
 result<outbox_stats> postgres_outbox_admin::stats() {
