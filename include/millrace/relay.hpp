@@ -76,9 +76,17 @@ struct relay_throughput {
 };
 
 struct relay_settings {
-    std::string outbox;                 ///< `sqlite:PATH`
+    std::string outbox;                 ///< An address, as the others; see `<millrace/url.hpp>`.
     std::vector<std::string> outboxes;  ///< More of them, in the same process and to the same sink.
-    std::string sink;                   ///< `local:PATH`; the topic of an event names the stream.
+    std::string sink;                   ///< The topic of an event names the stream or topic in it.
+
+    /// When set, each record gets the header `millrace-outbox` with "EPOCH ID", by which a consumer can drop
+    /// what a relay still sends that woke up after its lease. For one outbox; all its relays use the same.
+    std::string outbox_id;
+
+    /// To a partition of Kafka whose last acknowledgement is older, one row goes first; far below the
+    /// brokers' `producer.id.expiration.ms`.
+    nanoseconds idle_partition{std::chrono::minutes{1}};
 
     relay_options tuning;
     leadership_options leadership;

@@ -48,6 +48,8 @@ relay_settings relay_settings_of(const settings& values) {
         out.outboxes.assign(outboxes.begin() + 1, outboxes.end());
     }
     out.sink = values.text("sink");
+    out.outbox_id = values.text("outbox-id");
+    out.idle_partition = values.duration("idle-partition");
     out.tuning = relay_options_of(values);
     out.leadership = leadership_options_of(values);
     out.fleet_state = values.text("fleet-state");

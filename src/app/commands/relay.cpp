@@ -37,6 +37,12 @@ std::vector<option_spec> relay_flags() {
                     "topic of an event names the stream or topic",
          .example = "local:streams.db",
          .required = true},
+        {.name = "outbox-id",
+         .kind = kind::name,
+         .placeholder = "ID",
+         .meaning =
+             "Give each record the header millrace-outbox, EPOCH ID; the same in all relays of the outbox",
+         .example = "shop"},
         {.name = "once",
          .kind = kind::flag,
          .fallback = "false",
@@ -160,6 +166,14 @@ void add_window_options(std::vector<option_spec>& options) {
     options.push_back(
         bytes_option("client-window-bytes", "4MiB", "Bytes handed to the sink and not yet acknowledged")
     );
+    options.push_back(time_option(
+        "idle-partition",
+        "1m",
+        "1s",
+        "1h",
+        "To a partition of Kafka without an acknowledgement for so long, one row goes first; far below the "
+        "brokers' producer.id.expiration.ms"
+    ));
     options.push_back(count_option(
         "delete-rows", "1000", "100000", "Rows of one DELETE; writers wait no longer than that takes"
     ));
@@ -208,6 +222,9 @@ void check_relay(const settings& values, faults& found) {
     check_url(values, "sink", url_role::sink, found);
     check_url(values, "leader-kafka", url_role::sink, found);
     check_url(values, "fleet-state", url_role::state, found);
+    if (values.list("outbox").size() > 1 && values.has("outbox-id")) {
+        found.add(fmt::format("{}: of one outbox; there are several", values.named("outbox-id")));
+    }
     check_worker(values, found);
     check_admin(values, found);
     check_leader(values, found);

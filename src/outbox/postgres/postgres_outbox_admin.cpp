@@ -1,6 +1,7 @@
 #include "postgres_outbox_admin.hpp"
 
 #include "header_arrays.hpp"
+#include "outbox_insert.hpp"
 #include "outbox_put.hpp"
 #include "outbox_schema.hpp"
 #include "outbox_session.hpp"
