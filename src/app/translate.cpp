@@ -27,6 +27,7 @@ relay_options relay_options_of(const settings& values) {
     o.window_bytes = values.bytes("window-bytes");
     o.client_window_rows = values.count("client-window-rows");
     o.client_window_bytes = values.bytes("client-window-bytes");
+    o.rows_per_second = values.count("rows-per-second");
     o.delete_rows = values.count("delete-rows");
     o.delete_delay = values.duration("delete-delay");
     o.gaps_max = values.count("gaps-max");

@@ -43,6 +43,8 @@ result<std::unique_ptr<outbox_relay>> outbox_relay::open(
     sink_options room;
     room.window_rows = settings.tuning.client_window_rows;
     room.window_bytes = settings.tuning.client_window_bytes;
+    room.idle_partition = settings.idle_partition;
+    if (!settings.outbox_id.empty()) room.outbox = settings.outbox_id;
     auto target = open_sink(sink, loop, room);
     if (!target) return tl::unexpected(std::move(target.error()));
     made->source_ = std::move(source->source);

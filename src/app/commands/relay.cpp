@@ -166,6 +166,14 @@ void add_window_options(std::vector<option_spec>& options) {
     options.push_back(
         bytes_option("client-window-bytes", "4MiB", "Bytes handed to the sink and not yet acknowledged")
     );
+    options.push_back(
+        {.name = "rows-per-second",
+         .kind = kind::count,
+         .placeholder = "N",
+         .fallback = "0",
+         .meaning = "Most rows handed to the sink in a second, repeated ones included; 0 is no limit",
+         .most = "10000000"}
+    );
     options.push_back(time_option(
         "idle-partition",
         "1m",
