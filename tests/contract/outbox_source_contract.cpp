@@ -138,6 +138,19 @@ TEST_P(OutboxSource, DeletesNothingOfATableThatWasMadeAnew) {
     EXPECT_NE(reply.table_identity, identity);
 }
 
+TEST_P(OutboxSource, DeletesNothingOfANewTableBeforeTheFetchThatSawItIsAnswered) {
+    const auto before = put(an_event("a"));
+    fetch();
+    world->recreate();
+    const auto after = put(an_event("b"));
+    auto answered = false;
+    source.fetch({}, [&](const result<fetch_reply>&) { answered = true; });
+    EXPECT_EQ(remove({{row_id{before}, row_id{before}}, {row_id{after}, row_id{after}}}), 0u)
+        << "the caller means rows of the old table";
+    EXPECT_TRUE(world->run_until([&] { return answered; }));
+    EXPECT_THAT(rows(), ElementsAre(after));
+}
+
 TEST_P(OutboxSource, KeepsIdentityAndGenerationWhileRowsComeAndGo) {
     put(an_event("a"));
     const auto first = fetch();

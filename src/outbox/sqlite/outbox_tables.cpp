@@ -295,7 +295,6 @@ result<fetch_reply> fetch(database& db, outbox_view& view, const fetch_request& 
     if (done) done = read_rows(db, request, reply);
     if (done) done = snapshot->commit();
     if (!done) return tl::unexpected(std::move(done.error()));
-    view.reported();
     reply.table_identity = view.identity();
     reply.replay_generation = view.replay_generation();
     return reply;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace millrace {
@@ -27,8 +28,8 @@ public:
     [[nodiscard]] std::string identity() const;
     [[nodiscard]] std::uint64_t replay_generation() const noexcept { return replay_generation_; }
 
-    /// Says that the ids of the present table are those that a fetch has reported.
-    void reported() { reported_ = identity(); }
+    /// The identity of the table whose ids the relay goes by: of the latest fetch that has reached it.
+    void reported(std::string identity) { reported_ = std::move(identity); }
     [[nodiscard]] bool is_as_reported() const { return reported_ == identity(); }
 
 private:

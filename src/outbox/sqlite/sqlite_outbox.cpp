@@ -5,6 +5,8 @@
 #include "outbox_schema.hpp"
 #include "outbox_tables.hpp"
 
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace millrace {
@@ -38,6 +40,8 @@ struct sqlite_outbox::impl {
 
     sqlite_outbox_options options;
     outbox_view view;  // of the thread
+    // What the relay goes by: a fetch that was carried out but has not reached it yet does not count.
+    std::shared_ptr<std::string> seen = std::make_shared<std::string>();
     sqlite::db_thread thread;
 };
 
@@ -51,7 +55,10 @@ void sqlite_outbox::fetch(fetch_request request, completion<fetch_reply> done) {
         [&view = impl_->view, request = std::move(request)](sqlite::database& db) {
             return outbox_tables::fetch(db, view, request);
         },
-        std::move(done)
+        [seen = impl_->seen, done = std::move(done)](result<fetch_reply> reply) {
+            if (reply) *seen = reply->table_identity;
+            done(std::move(reply));
+        }
     );
 }
 
@@ -59,7 +66,10 @@ void sqlite_outbox::remove(
     std::vector<id_range> delivered, row_id /*low_water*/, epoch mine, completion<std::uint64_t> done
 ) {
     impl_->thread.run<std::uint64_t>(
-        [&view = impl_->view, delivered = std::move(delivered), mine](sqlite::database& db) {
+        [&view = impl_->view, delivered = std::move(delivered), mine, seen = *impl_->seen](
+            sqlite::database& db
+        ) {
+            view.reported(seen);
             return outbox_tables::remove(db, view, delivered, mine);
         },
         std::move(done)
@@ -68,7 +78,8 @@ void sqlite_outbox::remove(
 
 void sqlite_outbox::bury(bury_request request, epoch mine, completion<void> done) {
     impl_->thread.run<void>(
-        [&view = impl_->view, request = std::move(request), mine](sqlite::database& db) {
+        [&view = impl_->view, request = std::move(request), mine, seen = *impl_->seen](sqlite::database& db) {
+            view.reported(seen);
             return outbox_tables::bury(db, view, request, mine);
         },
         std::move(done)

@@ -23,6 +23,7 @@ struct SqliteOutboxPauses : testing::Test {
     fetch_reply fetch(const fetch_request& request = {}) {
         auto reply = outbox_tables::fetch(db, view, request);
         EXPECT_TRUE(reply) << reply.error().detail;
+        view.reported(reply->table_identity);
         return reply.value();
     }
     std::vector<std::int64_t> ids(const fetch_request& request = {}) {

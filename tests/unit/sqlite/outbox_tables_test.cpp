@@ -40,6 +40,7 @@ struct SqliteOutbox : testing::Test {
     fetch_reply fetch(fetch_request request = {}) {
         auto reply = outbox_tables::fetch(db, view, request);
         EXPECT_TRUE(reply) << reply.error().detail;
+        view.reported(reply->table_identity);
         return reply.value();
     }
     std::string why_malformed(const char* column, const char* sql_value) {
