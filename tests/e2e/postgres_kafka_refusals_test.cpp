@@ -1,5 +1,5 @@
 // What a broker refuses, through whole relays: the row, its key or the relay is stopped, as asked for; never
-// an innocent row, never the order of a key.
+// an innocent row, never the order of a key, and hardly another topic.
 
 #include "postgres_kafka_shop.hpp"
 #include "support/keyed_check.hpp"
@@ -204,6 +204,71 @@ TEST(PostgresKafkaRefusals, RefusedBatchOfTenThousandKeysIsSortedOut) {
     );
     EXPECT_EQ(shop.dead(), 1);
     EXPECT_EQ(other_keys(shop, topic).size(), keys);
+}
+
+std::int64_t now_in_ms() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch()
+    )
+        .count();
+}
+
+/// From the return of the commit to the broker's time of arrival; the topic must have that.
+std::int64_t p99_in_ms(postgres_kafka_shop& shop, const std::string& topic, const std::string& key) {
+    constexpr int rows = 500;
+    std::vector<std::int64_t> committed{0};
+    auto next = clock::now();
+    for (int n = 1; n <= rows; ++n) {
+        shop.put(topic, key, std::to_string(n));
+        committed.push_back(now_in_ms());
+        next += 5ms;
+        std::this_thread::sleep_until(next);
+    }
+    std::vector<std::int64_t> taken;
+    support::eventually(30s, [&] {
+        taken.clear();
+        for (const auto& record : shop.records(topic)) {
+            if (record.key != key) continue;
+            taken.push_back(record.timestamp - committed.at(std::stoul(record.value.value_or("0"))));
+        }
+        return taken.size() >= rows;
+    });
+    if (taken.size() < rows) return INT64_MAX;
+    std::sort(taken.begin(), taken.end());
+    return taken[taken.size() * 99 / 100];
+}
+
+TEST(PostgresKafkaRefusals, DeniedTopicWithAFullBacklogHardlySlowsTheOthers) {
+    constexpr int backlog = 30'000;  // more than the relay's window
+    constexpr std::int64_t allowance_ms = 40;
+    postgres_kafka_shop shop;
+    const auto healthy = shop.topic({{"message.timestamp.type", "LogAppendTime"}});
+    const auto denied = shop.topic();
+    auto relay = shop.start_relay();
+    shop.put(healthy, "first", "1");
+    shop.put(denied, "first", "1");
+    ASSERT_TRUE(shop.empties(20s)) << shop.log();
+
+    // The machine may be busy with something else at one of the two times.
+    bool holds = false;
+    for (int attempt = 1; attempt <= 3 && !holds; ++attempt) {
+        const auto number = std::to_string(attempt);
+        const auto before = p99_in_ms(shop, healthy, "before-" + number);
+        shop.admin().deny(denied, support::kafka_admin::operation::write);
+        shop.put_each(denied, "denied-" + number + "-", 1, backlog);
+        const auto meanwhile = p99_in_ms(shop, healthy, "meanwhile-" + number);
+        EXPECT_GE(shop.waiting(), backlog);
+        EXPECT_EQ(shop.dead(), 0) << "a denial can be taken back: it parks nothing";
+        shop.admin().allow_all(denied);
+        EXPECT_TRUE(shop.empties(60s)) << shop.waiting() << " rows are left\n" << shop.log();
+        std::printf(
+            "p99 %ld ms before, %ld ms while a topic was denied\n",
+            static_cast<long>(before),
+            static_cast<long>(meanwhile)
+        );
+        holds = meanwhile <= 2 * before + allowance_ms;
+    }
+    EXPECT_TRUE(holds) << shop.log();
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ constexpr std::size_t lane_rows_min = 16;
 
 bool lanes::claims(const outbox_row& row) const {
     if (!topics_.empty() && topics_.find(row.topic) != topics_.end()) return true;
+    if (!deferred_topics_.empty() && deferred_topics_.contains(row.topic)) return true;
     if (lanes_.empty() || !row.key) return false;
     return lanes_.find(lane_ref(row)) != lanes_.end();
 }
@@ -39,17 +40,36 @@ lane& lanes::find_or_make(const outbox_row& row, std::uint64_t barrier) {
 // A healthy lane must always find room, so lanes in trouble get a share of the window, and no lane all of it.
 bool lanes::must_defer(const lane& of, row_id id) const {
     if (!of.empty() && id < of.last_id()) return false;
-    const auto share = options_.window_rows / 4;
-    const auto byte_share = options_.window_bytes / 4;
-    const auto full = rows_ >= share || bytes_ >= byte_share;
-    const auto overfull = rows_ >= 2 * share || bytes_ >= 2 * byte_share;
-    const auto lane_full = of.size() >= std::max(lane_rows_min, share / 16);
-    return of.deferred || (full && !of.empty()) || (overfull && rows_ > 0) || lane_full;
+    const auto lane_full = of.size() >= std::max(lane_rows_min, options_.window_rows / 64);
+    return of.deferred || (holds(2) && !of.empty()) || (holds(4) && rows_ > 0) || lane_full;
+}
+
+// A topic in trouble can have any number of lanes: beyond the share, and beside the one that tries it, no
+// more are made, and none of them may ask to be read again while nothing can be sent.
+bool lanes::must_defer_topic(const outbox_row& row) const {
+    if (lanes_.find(lane_ref(row)) != lanes_.end()) return false;
+    if (deferred_topics_.contains(row.topic)) return true;
+    const auto topic = topics_.find(row.topic);
+    return topic != topics_.end() && topic->second.scout && holds(2);
+}
+
+bool lanes::holds(std::size_t eighths) const noexcept {
+    return rows_ >= options_.window_rows * eighths / 8 || bytes_ >= options_.window_bytes / 8 * eighths;
+}
+
+bool lanes::wants_rewind() const noexcept {
+    if (!deferred_from_ || (holds(4) && rows_ > 0)) return false;
+    return rewind_wanted_ || (!deferred_topics_.empty() && (rows_ == 0 || !holds(1)));
 }
 
 bool lanes::hold(troubled_row row, std::uint64_t barrier) {
-    auto& target = find_or_make(*row.row.row, barrier);
     const auto id = row.row.id();
+    if (must_defer_topic(*row.row.row)) {
+        deferred_topics_.emplace(row.row.row->topic);
+        deferred_from_ = std::min(id, deferred_from_.value_or(id));
+        return false;
+    }
+    auto& target = find_or_make(*row.row.row, barrier);
     if (must_defer(target, id)) {
         target.deferred = true;
         deferred_from_ = std::min(id, deferred_from_.value_or(id));
@@ -377,6 +397,7 @@ void lanes::unqueue(const lane* which) {
 
 void lanes::rewound() {
     deferred_from_.reset();
+    deferred_topics_.clear();
     rewind_wanted_ = false;
     for (auto at = lanes_.begin(); at != lanes_.end();) {
         auto& which = *at->second;
@@ -399,6 +420,7 @@ void lanes::clear() {
     bytes_ = 0;
     probe_bytes_ = 0;
     deferred_from_.reset();
+    deferred_topics_.clear();
     rewind_wanted_ = false;
 }
 

@@ -24,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,7 +40,9 @@ public:
     ~lanes() = default;
 
     /// Nothing is in trouble: no row needs a look-up.
-    [[nodiscard]] bool empty() const noexcept { return lanes_.empty() && topics_.empty(); }
+    [[nodiscard]] bool empty() const noexcept {
+        return lanes_.empty() && topics_.empty() && deferred_topics_.empty();
+    }
 
     /// The row must not go on main.
     [[nodiscard]] bool claims(const outbox_row& row) const;
@@ -101,8 +104,8 @@ public:
 
     /// The lowest row that was deferred.
     [[nodiscard]] std::optional<row_id> deferred_from() const noexcept { return deferred_from_; }
-    /// A lane has settled what it had and needs its deferred rows.
-    [[nodiscard]] bool wants_rewind() const noexcept { return rewind_wanted_; }
+    /// There is room for rows that were deferred: a lane has settled what it had, or a topic most of it.
+    [[nodiscard]] bool wants_rewind() const noexcept;
     /// All deferred rows will be read again, in order.
     void rewound();
 
@@ -133,6 +136,9 @@ private:
         row_news news;
     };
 
+    /// At least so many eighths of the window, by rows or by bytes.
+    [[nodiscard]] bool holds(std::size_t eighths) const noexcept;
+    [[nodiscard]] bool must_defer_topic(const outbox_row& row) const;
     [[nodiscard]] lane& find_or_make(const outbox_row& row, std::uint64_t barrier);
     [[nodiscard]] bool must_defer(const lane& of, row_id id) const;
     [[nodiscard]] topic_trouble* trouble_of(const lane& of);
@@ -167,6 +173,8 @@ private:
     std::uint64_t rows_retried_{0};
     std::uint64_t topics_suspected_{0};
     std::optional<row_id> deferred_from_;
+    /// Rows of theirs were dropped without a lane: no lane may be made until they are read again.
+    std::set<std::string, std::less<>> deferred_topics_;
     bool rewind_wanted_{false};
 };
 

@@ -358,6 +358,7 @@ void relay_machine::forget_all() {
     discard_reply_ = false;
     changed_ = false;
     complete_look_ = false;
+    went_back_from_ = row_id{};
     head_seen_ = false;
     loading_ = 0;
     load_at_.reset();

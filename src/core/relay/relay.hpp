@@ -79,6 +79,7 @@ private:
     [[nodiscard]] bool has_room() const;
     [[nodiscard]] bool may_probe_gaps() const;
     void pack();
+    [[nodiscard]] bool may_go_back() const;
     void go_back();
     [[nodiscard]] bool loads() const { return mode_ == mode::loading || mode_ == mode::running; }
     void load_start();
@@ -139,6 +140,7 @@ private:
     mono_time next_gap_probe_{};
     mono_time next_sweep_{};
     mono_time next_rewind_{};
+    row_id went_back_from_{};  ///< Of the last rewind, until the reading has come so far again.
     mono_time next_pack_{};
     mono_time fetch_not_before_{};
     nanoseconds idle_{0};

@@ -39,6 +39,7 @@ void relay_machine::on(relay_event::fetched& what) {
     } else {
         if (sent.ahead) complete_look_ = true;
         looked(*what.reply);
+        if (sent.ahead && complete_look_) went_back_from_ = row_id{};
     }
 }
 
@@ -105,6 +106,7 @@ void relay_machine::changed(window::change what, const char* cause) {
          std::string(cause) + "; the outbox is read from its head again"}
     );
     complete_look_ = false;
+    went_back_from_ = row_id{};
     if (what == window::change::table) {
         // The same ids may be other rows now: nothing that is known holds any more, an acknowledgement that
         // still comes least of all.
@@ -185,7 +187,7 @@ mono_time relay_machine::next_fetch() const {
         if (memory_.sparse(options_.window_bytes / 4)) next = std::min(next, std::max(next_pack_, now_));
     }
     if (changed_ && has_room()) next = std::min(next, last_fetch_ + options_.poll_min);
-    if (lanes_.wants_rewind()) next = std::min(next, next_rewind_);
+    if (may_go_back()) next = std::min(next, next_rewind_);
     return std::max(next, fetch_not_before_);
 }
 
@@ -217,11 +219,17 @@ void relay_machine::pack() {
     memory_.pack(rows);
 }
 
+// Not before the rows beyond the last time were reached: deferred rows must not keep healthy ones unread.
+bool relay_machine::may_go_back() const {
+    return lanes_.wants_rewind() && window_.cursor() >= went_back_from_;
+}
+
 // Reads deferred rows again once their lanes can take them.
 void relay_machine::go_back() {
     const auto from = lanes_.deferred_from();
-    if (!from || !lanes_.wants_rewind() || now_ < next_rewind_) return;
+    if (!from || !may_go_back() || now_ < next_rewind_) return;
     next_rewind_ = now_ + options_.gap_probe_every;
+    went_back_from_ = window_.cursor();
     next_look_ = now_;
     complete_look_ = false;
     window_.rewind(*from);

@@ -79,6 +79,9 @@ public:
     /// Reads again from `id` on.
     void rewind(row_id id);
 
+    /// All up to here was read, or is a gap.
+    [[nodiscard]] row_id cursor() const noexcept { return cursor_; }
+
     [[nodiscard]] std::size_t known() const noexcept { return known_.size(); }
     [[nodiscard]] const gap_set& gaps() const noexcept { return gaps_; }
 

@@ -104,6 +104,47 @@ TEST(RelayTroubles, AnErrorThatIsNoVerdictIsTriedAgainAndSeenAndBuriesNothingAnd
     }
 }
 
+// More lanes than the window has rows, so most of what is denied must be dropped and read again later.
+TEST(RelayTroubles, DeniedTopicOfManyKeysDelaysNoOtherTopicAndIsDeliveredInOrderOnceAllowed) {
+    constexpr auto keys = 2'000;
+    relay_world w({.relay = {.retry_max = 2s, .fetch_rows = 50, .window_rows = 200}});
+    w.service.verdict = [](const outbox_row& row) -> std::optional<error> {
+        if (row.topic == "u") return refusal(errc::refused_topic, retry_advice::after_delay);
+        return std::nullopt;
+    };
+    w.driver->start(epoch{1});
+    for (auto round = 0; round < 2; ++round)
+        for (auto i = 0; i < keys; ++i)
+            w.put("k" + std::to_string(i), "v", "u");
+    w.world.run_for(1s);
+    for (auto i = 0; i < 20; ++i) {
+        w.put("healthy");
+        w.world.run_for(500ms);
+        EXPECT_EQ(w.first_appends.size(), static_cast<std::size_t>(i + 1));
+    }
+    w.service.verdict = nullptr;
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_THAT(w.broken, IsEmpty());
+    EXPECT_THAT(w.table.dead(), IsEmpty());
+}
+
+TEST(RelayTroubles, MalformedRowsOnMoreKeysThanTheWindowHoldsDelayTheOthersByOnePassAtATime) {
+    constexpr auto keys = 2'000;
+    relay_world w({.relay = {.fetch_rows = 50, .window_rows = 200}});
+    w.outbox_faults.latency_min = 10ms;
+    w.outbox_faults.latency_max = 12ms;
+    for (auto i = 0; i < keys; ++i)
+        w.table.put({.topic = "t", .key = "k" + std::to_string(i), .value = "v"}, "no headers");
+    w.driver->start(epoch{1});
+    w.put("healthy");
+    w.world.run_for(3s);
+    EXPECT_LT(w.table.dead().size(), keys / 2) << "too fast to say anything";
+    EXPECT_THAT(w.order_of("healthy"), ElementsAre(keys + 1));
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_EQ(w.table.dead().size(), static_cast<std::size_t>(keys));
+    EXPECT_THAT(w.broken, IsEmpty());
+}
+
 TEST(RelayTroubles, TheLatestTroubleIsSeenWhileItLasts) {
     relay_world w;
     w.outbox_faults.down = true;
