@@ -89,8 +89,11 @@ void relay_machine::swept(const fetch_reply& reply, nanoseconds took) {
                 )}
         );
     }
-    // A page takes its share of time at most; the rest of the time belongs to reading ahead.
-    const auto rest = static_cast<double>(took.count()) * (1.0 / options_.sweep_share - 1.0);
+    // A page takes its share of time at most; the rest of the time belongs to reading ahead. While nothing is
+    // waiting, the first sweep after a start from a hint takes it all: only then is it known what is left.
+    const bool nothing_else = !head_seen_ && complete_look_ && window_.known() == 0;
+    const auto rest =
+        nothing_else ? 0.0 : static_cast<double>(took.count()) * (1.0 / options_.sweep_share - 1.0);
     const auto pause = std::max(options_.poll_min, nanoseconds{static_cast<std::int64_t>(rest)});
     next_sweep_ = now_ + (page.done ? options_.sweep_every : pause);
 }

@@ -13,9 +13,12 @@ using namespace std::chrono_literals;
 
 // The machine alone, with a table of rows that the sink keeps for ever.
 struct SweepShare : testing::Test {
-    SweepShare() {
+    void start(outbox_start from) {
         step(relay_event::started{epoch{1}});
-        step(relay_event::start_loaded{number_of<relay_action::load_start>(), {}});
+        step(relay_event::start_loaded{number_of<relay_action::load_start>(), std::move(from)});
+    }
+    void start_with_rows() {
+        start({});
         for (auto first = 1; first <= 41; first += 10)
             step(relay_event::fetched{number_of<relay_action::fetch>(), page(first, first < 41)});
     }
@@ -73,6 +76,7 @@ struct SweepShare : testing::Test {
 };
 
 TEST_F(SweepShare, ASlowSweepTakesItsShareOfTimeAtMostAndReadingAheadGoesOnBetweenItsPages) {
+    start_with_rows();
     const auto first = next_page();
     EXPECT_GE(first - mono_time{1h}, 60s);
     auto begun = first;
@@ -89,6 +93,24 @@ TEST_F(SweepShare, ASlowSweepTakesItsShareOfTimeAtMostAndReadingAheadGoesOnBetwe
         EXPECT_LE(again - begun, 1100ms);
         begun = again;
     }
+}
+
+TEST_F(SweepShare, TheFirstSweepAfterAHintDoesNotPauseWhileNothingIsWaiting) {
+    start({.low_water = row_id{50}, .table_identity = "a"});
+    auto begun = next_page();
+    for (auto looked_to = 10; looked_to <= 40; looked_to += 10) {
+        EXPECT_FALSE(machine.empty());
+        now += 1s;  // what the page took
+        const auto sweep = number_of<relay_action::fetch>();
+        step(relay_event::fetched{
+            sweep, fetch_reply{.more = true, .looked_to = row_id{looked_to}, .table_identity = "a"}});
+        const auto again = next_page();
+        EXPECT_LE(again - begun, 1100ms);
+        begun = again;
+    }
+    step(relay_event::fetched{
+        number_of<relay_action::fetch>(), fetch_reply{.looked_to = row_id{50}, .table_identity = "a"}});
+    EXPECT_TRUE(machine.empty());
 }
 
 }  // namespace
