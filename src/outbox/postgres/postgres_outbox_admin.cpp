@@ -3,8 +3,8 @@
 #include "header_arrays.hpp"
 #include "outbox_insert.hpp"
 #include "outbox_put.hpp"
-#include "outbox_schema.hpp"
 #include "outbox_session.hpp"
+#include "postgres_outbox_schema.hpp"
 
 #include <algorithm>
 #include <utility>

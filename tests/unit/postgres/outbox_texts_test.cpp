@@ -1,7 +1,7 @@
 #include "header_arrays.hpp"
 #include "outbox_insert.hpp"
-#include "outbox_schema.hpp"
 #include "outbox_sql.hpp"
+#include "postgres_outbox_schema.hpp"
 
 #include <optional>
 #include <string>

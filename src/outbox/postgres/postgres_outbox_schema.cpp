@@ -1,4 +1,4 @@
-#include "outbox_schema.hpp"
+#include "postgres_outbox_schema.hpp"
 
 #include "outbox_insert.hpp"
 #include "outbox_session.hpp"
