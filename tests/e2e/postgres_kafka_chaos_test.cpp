@@ -17,22 +17,8 @@ namespace millrace::e2e {
 namespace {
 
 using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
 
 constexpr auto quiet_limit = 90s;  // the longest time in which the backlog does not shrink
-
-/// Until nothing waits; rows that were parked by a relay that had still seen the low limit are put back.
-bool drains(const proving_ground& ground, faults& with) {
-    auto least = undelivered(ground);
-    for (auto progress = clock::now(); least > 0 && clock::now() - progress < quiet_limit;) {
-        std::this_thread::sleep_for(250ms);
-        with.retry_dead();
-        const auto left = undelivered(ground);
-        if (left < least) progress = clock::now();
-        least = std::min(least, left);
-    }
-    return least == 0;
-}
 
 support::keyed_report read_back(const proving_ground& ground, const support::keyed_writers& writers) {
     support::keyed_check check;
@@ -58,7 +44,7 @@ TEST(PostgresKafkaChaos, NothingIsLostOrReorderedWhileRelaysServersAndConnection
         std::this_thread::sleep_for(std::chrono::milliseconds{300 + all.pick(700)});
     }
     writers.stop();
-    EXPECT_TRUE(drains(ground, all)) << undelivered(ground) << " rows are left";
+    EXPECT_TRUE(drain(ground, all, quiet_limit)) << undelivered(ground) << " rows are left";
     ASSERT_EQ(relays.ended_by_itself(), std::nullopt) << relays.log();
     EXPECT_TRUE(relays.stop()) << "a relay did not end by status 0 after SIGTERM";
 

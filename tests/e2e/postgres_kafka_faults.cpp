@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace millrace::e2e {
 
@@ -27,8 +28,8 @@ const std::string low_limit = "20000";
 
 }  // namespace
 
-proving_ground::proving_ground(const support::kafka_settings& settings)
-    : to_postgres(postgres.port()), kafka({}, to_kafka.port()), topic_settings(settings) {
+proving_ground::proving_ground(support::kafka_settings settings)
+    : to_postgres(postgres.port()), kafka({}, to_kafka.port()), topic_settings(std::move(settings)) {
     to_kafka.lead_to(kafka.proxied_port());
     support::kafka_admin admin{kafka.bootstrap()};
     for (const auto& topic : topics)
@@ -48,6 +49,18 @@ std::uint64_t undelivered(const proving_ground& ground) {
     return static_cast<std::uint64_t>(
         sql.number("SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM millrace_dead)")
     );
+}
+
+bool drain(const proving_ground& ground, faults& with, std::chrono::seconds quiet_limit) {
+    auto least = undelivered(ground);
+    for (auto progress = clock::now(); least > 0 && clock::now() - progress < quiet_limit;) {
+        std::this_thread::sleep_for(250ms);
+        with.retry_dead();
+        const auto left = undelivered(ground);
+        if (left < least) progress = clock::now();
+        least = std::min(least, left);
+    }
+    return least == 0;
 }
 
 faults::faults(proving_ground& ground, relay_fleet& relays, std::uint32_t seed)
@@ -122,9 +135,9 @@ std::optional<std::size_t> faults::leader() const {
 }
 
 std::size_t faults::victim() {
-    if (pick(2) == 0)
-        if (const auto found = leader()) return *found;
-    return pick(relays_.size());
+    auto chosen = pick(relays_.size());
+    if (pick(2) == 0) chosen = leader().value_or(chosen);
+    return chosen == spared_ ? (chosen + 1) % relays_.size() : chosen;
 }
 
 bool faults::kill_relay() {

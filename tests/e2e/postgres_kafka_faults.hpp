@@ -24,14 +24,14 @@ namespace millrace::e2e {
 
 /// The servers and their topics: `orders`, on which rows can be refused, and `payments`, which can be denied.
 struct proving_ground {
-    explicit proving_ground(const support::kafka_settings& topic_settings = {});
+    explicit proving_ground(support::kafka_settings settings = {});
 
     support::private_postgres postgres;
     support::fault_proxy to_postgres;
     support::fault_proxy to_kafka;
     support::private_kafka kafka;
     std::vector<std::string> topics{"orders", "payments"};
-    support::kafka_settings topic_settings;
+    support::kafka_settings topic_settings;  ///< Beside the limit of `orders`.
 
     /// As the relays reach them.
     [[nodiscard]] std::string outbox() const;
@@ -44,6 +44,9 @@ struct proving_ground {
 class faults {
 public:
     faults(proving_ground& ground, relay_fleet& relays, std::uint32_t seed);
+
+    /// This relay is left alone, but for what is done to the servers.
+    void spare(std::size_t index) { spared_ = index; }
 
     /// Every kind of fault, the usual ones more often, in a new order each time.
     enum class deck : std::uint8_t {
@@ -98,10 +101,15 @@ private:
     proving_ground& ground_;
     relay_fleet& relays_;
     std::mt19937 random_;
+    std::optional<std::size_t> spared_;
     std::vector<const fault*> deck_;
     std::map<std::string_view, std::uint64_t> counts_;
     std::uint64_t repeating_{0};
 };
+
+/// Waits until nothing is undelivered, putting rows back that were parked by a relay that still knew the low
+/// limit. False when the backlog does not shrink for so long.
+bool drain(const proving_ground& ground, faults& with, std::chrono::seconds quiet_limit);
 
 /// Rows in the outbox and in the dead letters.
 [[nodiscard]] std::uint64_t undelivered(const proving_ground& ground);
