@@ -63,7 +63,7 @@ public:
     [[nodiscard]] const yaml_node& root() const noexcept { return root_; }
 
 private:
-    static constexpr std::size_t levels = 2;  // The document and its sections.
+    static constexpr std::size_t levels = 3;  // The document, its sections, and lists of values.
 
     void add(yaml_node node) {
         if (open_.empty())

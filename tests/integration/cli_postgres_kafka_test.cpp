@@ -1,0 +1,382 @@
+#include "cli_fixture.hpp"
+#include "support/kafka_topics.hpp"
+#include "support/private_servers.hpp"
+#include "support/services.hpp"
+#include "support/sql_connection.hpp"
+
+#include <millrace/consumer.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <signal.h>
+
+namespace millrace::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using support::services;
+using testing::ElementsAre;
+using testing::Not;
+
+/// A schema and a topic of the test's own on the shared servers.
+struct CliPostgresKafka : Cli {
+    CliPostgresKafka() { sql.execute("CREATE SCHEMA " + schema); }
+    ~CliPostgresKafka() override { sql.execute("DROP SCHEMA IF EXISTS " + schema + " CASCADE"); }
+
+    [[nodiscard]] std::string outbox(const std::string& more = {}) const {
+        return services().postgres + "?table=" + schema + ".outbox" + more;
+    }
+    [[nodiscard]] static std::string sink(const std::string& properties = {}) {
+        return "kafka://" + services().kafka + properties;
+    }
+    void make_outbox() const { ok({"outbox", "init", "--outbox", outbox()}); }
+    [[nodiscard]] words relay(words more = {"--once"}) const {
+        words command{"relay", "--outbox", outbox(), "--sink", sink()};
+        command.insert(command.end(), more.begin(), more.end());
+        return command;
+    }
+    void put(const std::string& key, const std::string& value) const {
+        ok({"outbox", "put", "--outbox", outbox(), "--topic", topic, "--key", key, "--value", value});
+    }
+    [[nodiscard]] std::vector<std::string> delivered() const {
+        std::vector<std::string> values;
+        for (const auto& record : support::read_topic(services().kafka, topic))
+            values.push_back(record.value.value_or("(null)"));
+        return values;
+    }
+    [[nodiscard]] std::string stats() const {
+        return ok({"outbox", "stats", "--outbox", outbox(), "--json"});
+    }
+
+    std::string schema = support::unique_name("app");
+    std::string topic = support::unique_name("app_orders");
+    support::sql_connection sql{services().postgres};
+    support::kafka_admin kafka{services().kafka};
+};
+
+TEST_F(CliPostgresKafka, ANewcomersPathLeadsFromAnInsertToARecord) {
+    kafka.create_topic(topic, 2);
+    make_outbox();
+    make_outbox();  // again, without harm
+    sql.execute(
+        "INSERT INTO " + schema + ".outbox (topic, key, value, header_names, header_values) VALUES ('" +
+        topic + "', 'k1', 'first', ARRAY['trace'], ARRAY['abc'::bytea])"
+    );
+    put("k1", "second");
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", topic, "--key", "k1", "--null-value"});
+    EXPECT_THAT(stats(), HasSubstr("\"backlog\":3"));
+    EXPECT_THAT(ok(relay()), testing::StartsWith("delivered 3 events"));
+    EXPECT_THAT(stats(), HasSubstr("\"backlog\":0,\"oldest_age_s\":null"));
+    const auto records = support::read_topic(services().kafka, topic);
+    ASSERT_EQ(records.size(), 3u);
+    EXPECT_EQ(records[0].value, "first");
+    EXPECT_EQ(records[0].header("trace"), "abc");
+    EXPECT_EQ(records[1].value, "second");
+    EXPECT_EQ(records[2].value, std::nullopt);
+    EXPECT_EQ(records[2].key, "k1");
+}
+
+TEST_F(CliPostgresKafka, TheOutboxOfTheSearchPathIsTakenWithoutATable) {
+    kafka.create_topic(topic, 1);
+    make_outbox();
+    put("k", "v");
+    words command = relay();
+    command[2] = services().postgres + "?options=-csearch_path%3D" + schema;
+    EXPECT_THAT(ok(command), testing::StartsWith("delivered 1 event"));
+    EXPECT_THAT(delivered(), ElementsAre("v"));
+}
+
+TEST_F(CliPostgresKafka, APrintedSchemaIsOneThatCanBeRun) {
+    const auto role = support::unique_name("app_role");
+    sql.execute("CREATE ROLE " + role + "_w; CREATE ROLE " + role + "_r LOGIN");
+    sql.execute(
+        ok({"outbox",
+            "init",
+            "--print",
+            "--outbox",
+            outbox(),
+            "--writer-role",
+            role + "_w",
+            "--relay-role",
+            role + "_r"})
+    );
+    kafka.create_topic(topic, 1);
+    sql.execute(
+        "SET ROLE " + role + "_w; INSERT INTO " + schema + ".outbox (topic, key, value) VALUES ('" + topic +
+        "', 'k', 'v'); RESET ROLE"
+    );
+    words command = relay();
+    command[2] = outbox("&user=" + role + "_r");
+    EXPECT_THAT(ok(command), testing::StartsWith("delivered 1 event"));
+    EXPECT_THAT(ok({"outbox", "stats", "--outbox", command[2], "--json"}), HasSubstr("\"backlog\":0"));
+    sql.execute("DROP OWNED BY " + role + "_w, " + role + "_r; DROP ROLE " + role + "_w, " + role + "_r");
+}
+
+TEST_F(CliPostgresKafka, ARoleWithoutRightsIsToldTheSqlThatItLacks) {
+    const auto role = support::unique_name("app_role");
+    make_outbox();
+    sql.execute("CREATE ROLE " + role + " LOGIN");
+    const auto refused = millrace({"outbox", "stats", "--outbox", outbox("&user=" + role)});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr("permission denied"), HasSubstr(schema)));
+    sql.execute("DROP ROLE " + role);
+}
+
+TEST_F(CliPostgresKafka, WhatIsMissingIsNamedByOneRun) {
+    const auto no_table = millrace(relay({"--once", "--yield-after", "1s"}));
+    EXPECT_EQ(no_table.status, 1);
+    EXPECT_THAT(no_table.errors, AllOf(HasSubstr(schema), HasSubstr("outbox init")));
+
+    const auto no_database = millrace(
+        {"outbox",
+         "stats",
+         "--outbox",
+         "postgresql://postgres@127.0.0.1:" + std::to_string(support::port_of(services().postgres)) +
+             "/no_such_database"}
+    );
+    EXPECT_EQ(no_database.status, 1);
+    EXPECT_THAT(no_database.errors, HasSubstr("no_such_database"));
+
+    const auto no_host =
+        millrace({"outbox", "stats", "--outbox", "postgresql://u:secret@127.0.0.1:1/shop?connect_timeout=2"});
+    EXPECT_EQ(no_host.status, 1);
+    EXPECT_THAT(no_host.errors, AllOf(HasSubstr("127.0.0.1"), Not(HasSubstr("secret"))));
+}
+
+TEST_F(CliPostgresKafka, FaultsOfAddressesAreNamedBeforeAnythingIsOpened) {
+    const auto wrong = [&](const std::string& property) {
+        words command = relay();
+        command[4] = sink("?" + property);
+        const auto refused = millrace(command);
+        EXPECT_EQ(refused.status, 2) << property;
+        return refused.errors;
+    };
+    EXPECT_THAT(wrong("linger.mss=5"), AllOf(HasSubstr("linger.mss"), HasSubstr("linger.ms")));
+    EXPECT_THAT(wrong("enable.idempotence=false"), HasSubstr("order and safety"));
+    EXPECT_THAT(wrong("sasl.password=hidden&acks=1"), AllOf(HasSubstr("acks"), Not(HasSubstr("hidden"))));
+    words command = relay();
+    command[2] = "postgresql://u:secret@h/shop?sslmod=require";
+    const auto refused = millrace(command);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr("sslmod"), Not(HasSubstr("secret"))));
+}
+
+TEST_F(CliPostgresKafka, AWrongPasswordIsNamedWithoutIt) {
+    support::private_postgres server({"password_encryption=scram-sha-256"});
+    support::sql_connection(server.url()).execute("CREATE ROLE app LOGIN PASSWORD 'right'");
+    std::ofstream(server.folder() / "data" / "pg_hba.conf")
+        << "host all postgres all trust\nhost all all all scram-sha-256\n";
+    support::sql_connection(server.url()).execute("SELECT pg_reload_conf()");
+    const auto with_password = [&](const std::string& password) {
+        return "postgresql://app:" + password + "@127.0.0.1:" + std::to_string(server.port()) + "/postgres";
+    };
+    ASSERT_TRUE(support::eventually(10s, [&] {
+        return millrace({"outbox", "init", "--outbox", with_password("wr0ng-0ne")}).status == 1;
+    }));
+    const auto refused = millrace({"outbox", "init", "--outbox", with_password("wr0ng-0ne")});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr("password"), Not(HasSubstr("wr0ng-0ne"))));
+}
+
+TEST_F(CliPostgresKafka, ARelayWaitsForWhatIsMissingAndSaysSo) {
+    auto running = start(relay({"--admin", "127.0.0.1:0"}), "relay");
+    ASSERT_TRUE(says("relay", "admin.listening"));
+    ASSERT_TRUE(says("relay", schema)) << said("relay");
+    EXPECT_TRUE(running.running()) << "a missing table ends no relay";
+    kafka.create_topic(topic, 1);
+    make_outbox();
+    put("k", "v");
+    EXPECT_TRUE(support::eventually(20s, [&] { return !delivered().empty(); })) << said("relay");
+    running.signal(SIGTERM);
+    const auto ended = running.wait(10s);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 0) << said("relay");
+}
+
+TEST_F(CliPostgresKafka, OnceNamesWhatItParkedAndDeadLettersGoRoundAndBack) {
+    kafka.create_topic(topic, 1, {{"max.message.bytes", "2000"}});
+    make_outbox();
+    const std::string large(5'000, 'x');
+    put("k", large);
+    put("k", "behind");
+    put("other", "free");
+    const auto relayed = millrace(relay());
+    EXPECT_EQ(relayed.status, 1) << relayed.output;
+    EXPECT_THAT(relayed.errors, HasSubstr("parked"));
+    EXPECT_THAT(delivered(), ElementsAre("free")) << "nothing overtakes in the lane, and the others go on";
+
+    const auto listed = ok({"outbox", "dead", "list", "--outbox", outbox(), "--json"});
+    EXPECT_THAT(
+        listed,
+        testing::ContainsRegex(
+            R"(^\[\{"id":1,"topic":")" + topic +
+            R"(","key":"k","reason":"refused_record","error":"topic .*","attempts":1,"first":"[-0-9T:.]+Z","last":"[-0-9T:.]+Z"\},)"
+        )
+    );
+    EXPECT_THAT(listed, Not(HasSubstr("xxxx"))) << "no payload";
+    EXPECT_THAT(
+        ok({"outbox", "dead", "show", "--outbox", outbox(), "--id", "1"}), HasSubstr("\"value\":\"xxxx")
+    );
+    kafka.configure_topic(topic, {});
+    EXPECT_THAT(
+        ok({"outbox", "dead", "retry", "--outbox", outbox(), "--id", "1"}), HasSubstr("put back 2 events")
+    ) << "of a parked lane all come back";
+    EXPECT_THAT(ok(relay()), testing::StartsWith("delivered 2 events"));
+    EXPECT_THAT(delivered(), ElementsAre("free", large, "behind"));
+    EXPECT_THAT(ok({"outbox", "dead", "list", "--outbox", outbox(), "--json"}), testing::Eq("[]\n"));
+}
+
+TEST_F(CliPostgresKafka, AnUnknownTopicHoldsUpItsOwnRowsAlone) {
+    kafka.create_topic(topic, 1);
+    make_outbox();
+    ok({"outbox",
+        "put",
+        "--outbox",
+        outbox(),
+        "--topic",
+        topic + "_missing",
+        "--key",
+        "k",
+        "--value",
+        "lost?"});
+    put("k", "goes");
+    auto running = start(relay({}), "relay");
+    EXPECT_TRUE(support::eventually(20s, [&] { return !delivered().empty(); })) << said("relay");
+    kafka.create_topic(topic + "_missing", 1);
+    EXPECT_TRUE(support::eventually(40s, [&] { return stats().find("\"backlog\":0") != std::string::npos; }))
+        << said("relay");
+    running.signal(SIGTERM);
+    ASSERT_TRUE(running.wait(10s));
+    EXPECT_EQ(support::read_topic(services().kafka, topic + "_missing").size(), 1u);
+    EXPECT_THAT(said("relay"), Not(HasSubstr("lost?"))) << "no payload in a log";
+}
+
+TEST_F(CliPostgresKafka, APausedTopicWaitsUntilResumed) {
+    kafka.create_topic(topic, 1);
+    make_outbox();
+    ok({"outbox", "pause", "--outbox", outbox(), "--topic", topic});
+    put("k", "1");
+    put("k", "2");
+    ok(relay());
+    EXPECT_THAT(delivered(), ElementsAre());
+    EXPECT_THAT(
+        stats(), AllOf(HasSubstr("\"backlog\":2"), HasSubstr("\"paused_topics\":[\"" + topic + "\"]"))
+    );
+    EXPECT_THAT(
+        ok({"outbox", "pause", "--outbox", outbox(), "--topic", topic}), HasSubstr("was paused already")
+    );
+    ok({"outbox", "resume", "--outbox", outbox(), "--topic", topic});
+    ok(relay());
+    EXPECT_THAT(delivered(), ElementsAre("1", "2"));
+}
+
+TEST_F(CliPostgresKafka, ASecondRelayWaitsAndTakesOver) {
+    kafka.create_topic(topic, 1);
+    make_outbox();
+    auto first = start(relay({"--worker", "r1"}), "first");
+    put("k", "1");
+    ASSERT_TRUE(support::eventually(20s, [&] { return delivered().size() == 1; })) << said("first");
+    auto second = start(relay({"--worker", "r2"}), "second");
+    first.signal(SIGTERM);
+    ASSERT_TRUE(first.wait(10s));
+    put("k", "2");
+    EXPECT_TRUE(support::eventually(10s, [&] { return delivered().size() == 2; })) << said("second");
+    second.signal(SIGTERM);
+    ASSERT_TRUE(second.wait(10s));
+    EXPECT_THAT(delivered(), ElementsAre("1", "2"));
+}
+
+TEST_F(CliPostgresKafka, TheAdminPortTellsOfBacklogAgeAndHolders) {
+    kafka.create_topic(topic, 1);
+    make_outbox();
+    auto running = start(relay({"--admin", "127.0.0.1:0"}), "relay");
+    ASSERT_TRUE(says("relay", "admin.listening"));
+    const std::string log = said("relay");
+    const auto at = log.find("port=") + 5;
+    const std::string port = log.substr(at, log.find_first_of(" \n", at) - at);
+    const auto get = [&](const std::string& path) {
+        return shell(
+                   "exec 3<>/dev/tcp/127.0.0.1/" + port + "; printf 'GET " + path +
+                   " HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
+        )
+            .output;
+    };
+    EXPECT_TRUE(support::eventually(20s, [&] { return get("/readyz").find("200 OK") != std::string::npos; }));
+    // A transaction that has drawn an id and stays open.
+    support::sql_connection other(services().postgres);
+    other.execute("BEGIN");
+    other.execute(
+        "INSERT INTO " + schema + ".outbox (topic, key, value) VALUES ('" + topic + "', 'k', 'late')"
+    );
+    put("k", "early");
+    EXPECT_TRUE(support::eventually(20s, [&] {
+        return get("/status").find("\"pid\":" + std::to_string(other.backend())) != std::string::npos;
+    })) << get("/status");
+    EXPECT_THAT(
+        get("/metrics"),
+        AllOf(
+            HasSubstr("millrace_relay_leading 1\n"),
+            HasSubstr("millrace_relay_backlog "),
+            HasSubstr("millrace_relay_oldest_age_seconds "),
+            HasSubstr(
+                "millrace_relay_low_water_holder_seconds{pid=\"" + std::to_string(other.backend()) + "\"}"
+            )
+        )
+    );
+    other.execute("COMMIT");
+    EXPECT_TRUE(support::eventually(20s, [&] { return delivered().size() == 2; }));
+    running.signal(SIGTERM);
+    ASSERT_TRUE(running.wait(10s));
+}
+
+TEST_F(CliPostgresKafka, AStandbyIsNamedAsSuch) {
+    support::private_postgres primary;
+    ok({"outbox", "init", "--outbox", primary.url()});
+    support::private_postgres standby(primary);
+    const auto refused =
+        millrace({"outbox", "put", "--outbox", standby.url(), "--topic", "t", "--value", "v"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.errors, HasSubstr("standby"));
+}
+
+/// Fails on every record.
+struct failing_handler final : record_handler {
+    result<handled> handle(const std::shared_ptr<const record_batch>&, const delivery&) override {
+        return fail(errc::handler_failed, "no such customer");
+    }
+};
+
+TEST_F(CliPostgresKafka, RecordsThatAGroupGivesUpGoToATopicOrAnOutbox) {
+    Cli::make_stream();
+    ok({"stream", "put", "--stream", stream(), "--key", "k", "--value", "v", "--header", "a=b"});
+    kafka.create_topic(topic, 1);
+    make_outbox();
+    failing_handler failing;
+    for (const auto& [group, letters] : {std::pair{"a", sink() + "/" + topic}, std::pair{"b", outbox()}}) {
+        consumer_settings settings;
+        settings.stream = stream();
+        settings.group = group;
+        settings.state = state();
+        settings.reading.on_failure = failure_policy::dead_letter;
+        settings.reading.dead_letter_after = 1;
+        settings.dead_letters = letters;
+        settings.idle_exit = 0s;
+        const auto outcome = consumer(settings, failing).run();
+        ASSERT_TRUE(outcome) << outcome.error().detail;
+        EXPECT_EQ(outcome->records_dead_lettered, 1u);
+    }
+    const auto records = support::read_topic(services().kafka, topic);
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].value, "v");
+    EXPECT_EQ(records[0].header("a"), "b");
+    EXPECT_EQ(records[0].header("millrace-error"), "handler_failed: no such customer");
+    EXPECT_EQ(
+        sql.value("SELECT topic || ' ' || encode(value, 'escape') FROM " + schema + ".outbox"), "orders v"
+    );
+}
+
+}  // namespace
+}  // namespace millrace::cli
