@@ -83,5 +83,29 @@ TEST_F(PostgresKafkaMemory, OneTransactionOf500000RowsIsDeliveredWithin64Mb) {
     expect_all(500'000, 10'000);
 }
 
+// The planner takes the table for empty, as after any quiet time, and each second row stays: the worst
+// ranges.
+TEST(PostgresKafkaBacklog, IsDeletedByIndexWhileTheStatisticsSayThatTheTableIsEmpty) {
+    constexpr int rows = 60'000;
+    postgres_kafka_shop shop;
+    const auto topic = shop.topic();
+    const auto paused = shop.topic();
+    shop.sql().execute("ALTER TABLE outbox SET (autovacuum_enabled = false)");
+    shop.put_each(topic, "key-", 1, rows, 300);
+    shop.sql().execute("DELETE FROM outbox WHERE id < 59900");
+    shop.sql().execute("VACUUM ANALYZE outbox");
+    shop.sql().query(
+        "INSERT INTO outbox (topic, key, value) SELECT CASE WHEN n % 2 = 0 THEN $1 ELSE $2 END, "
+        "convert_to('key-' || n, 'UTF8'), convert_to(rpad('', 300, 'x'), 'UTF8') FROM generate_series(1, "
+        "$3::int) n",
+        {topic, paused, std::to_string(rows)}
+    );
+    shop.outbox({"pause", "--topic", paused});
+    auto relay = shop.start_relay({"--log-level", "warning"});
+    EXPECT_TRUE(support::eventually(40s, [&] { return shop.waiting() == rows / 2; }))
+        << shop.waiting() << " rows are left\n"
+        << shop.log();
+}
+
 }  // namespace
 }  // namespace millrace::e2e
