@@ -77,6 +77,32 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("", "?compression.codec=gzip", "?message.max.bytes=30000")
 );
 
+// Nothing is known of the topic when its first row is sent, so that row must not be judged by what main says
+// of it.
+TEST(KafkaRefusals, FirstRowOfATopicThatOnlyAProbeTakesIsDelivered) {
+    kafka_relay_world world(broker());
+    const auto topic = world.topic("large", 4, {{"max.message.bytes", "3000000"}});
+    const std::string large(2'400'000, 'x');
+    world.put(topic, "z", large);
+    world.put(topic, "z", "4");
+    world.start();
+    ASSERT_TRUE(world.run_until_empty());
+    EXPECT_THAT(world.outbox.buried(), IsEmpty());
+    EXPECT_TRUE(world.delivered(topic)["z"] == std::vector<std::string>({large, "4"}));
+    EXPECT_EQ(world.sink->counters().resets, 0U) << "its size is known before it can stop main";
+}
+
+TEST(KafkaRefusals, FirstRowOfATopicThatOnlyCompressionBringsBelowTheLimitIsDelivered) {
+    kafka_relay_world world(broker(), "?compression.codec=gzip");
+    const auto topic = world.topic("compressed", 1, {{"max.message.bytes", "20000"}});
+    const std::string large(60'000, 'x');
+    world.put(topic, "z", large);
+    world.start();
+    ASSERT_TRUE(world.run_until_empty());
+    EXPECT_THAT(world.outbox.buried(), IsEmpty());
+    EXPECT_TRUE(world.delivered(topic)["z"] == std::vector<std::string>({large}));
+}
+
 TEST(KafkaRefusals, RowsOfTheParkedKeyAreParkedAndNeverOvertakeWithPolicyParkRow) {
     relay_options relay;
     relay.on_poison = poison_policy::park_row;
@@ -102,6 +128,7 @@ TEST(KafkaRefusals, NullKeyOfACompactedTopicIsParkedAloneWithoutStoppingMain) {
     ASSERT_TRUE(world.run_until_empty());
     ASSERT_THAT(world.outbox.buried(), SizeIs(1));
     EXPECT_EQ(world.outbox.buried()[0].id, 2);
+    EXPECT_THAT(world.outbox.buried()[0].detail, HasSubstr("Broker failed")) << "only the broker judges";
     EXPECT_THAT(world.delivered(topic)["k"], ElementsAre("1", "2"));
 }
 

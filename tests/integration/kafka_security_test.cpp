@@ -81,6 +81,37 @@ TEST(KafkaSecurity, NamesAWrongPasswordWithoutShowingIt) {
     EXPECT_THAT(why.detail, HasSubstr("sasl.*"));
 }
 
+/// What the sink shows some time after it first failed: its later looks only hear of lost connections.
+std::string trouble_of(const std::string& url) {
+    loop_host loop;
+    const auto sink = kafka_sink::open(loop, parse_kafka_url(url).value()).value();
+    const auto batch = std::make_shared<row_batch>();
+    outbox_row row;
+    row.topic = "anywhere";
+    row.value = "v";
+    batch->add(row);
+    sink->publish(channel::main, {{&batch->rows()[0], batch}}, epoch{1}, [](const auto&) {});
+    for (int i = 0; i < 300 && sink->counters().last_error.empty(); ++i)
+        loop.run_for(milliseconds{50});
+    loop.run_for(milliseconds{4'000});
+    return sink->counters().last_error;
+}
+
+TEST(KafkaSecurity, AWrongPasswordIsShownAsLongAsItIsTheCause) {
+    const auto shown = trouble_of(plain("alice", "hush"));
+    EXPECT_THAT(shown, HasSubstr("uthentication failed"));
+    EXPECT_EQ(shown.find("Kafka at"), shown.rfind("Kafka at")) << shown;
+    EXPECT_THAT(shown, Not(HasSubstr("hush")));
+}
+
+TEST(KafkaSecurity, AnUnknownAuthorityIsShownAsLongAsItIsTheCause) {
+    EXPECT_THAT(trouble_of(ssl("other-ca.crt")), HasSubstr("certificate verify failed"));
+}
+
+TEST(KafkaSecurity, NamesTheFileOfAnAuthorityThatCanNotBeRead) {
+    EXPECT_THAT(refusal_of(ssl("no-such.crt")).detail, HasSubstr("no-such.crt"));
+}
+
 TEST(KafkaSecurity, LooksAtATopic) {
     loop_host loop;
     const auto sink =

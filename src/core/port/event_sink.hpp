@@ -34,8 +34,8 @@ struct row_failure {
     row_id id;
     error why;
 
-    /// The refusal named the whole request; this row may be innocent. It must be sent alone before it is
-    /// judged.
+    /// A suspicion, or a refusal that named other rows as well: this row may be innocent, also when its
+    /// request held no other. It must be sent on probe before it is judged.
     bool shared_blame{false};
 };
 

@@ -100,7 +100,7 @@ void main_channel::fail_rows(
         if (next == failures.cend() || next->id != row.id()) {
             acknowledged.push_back(row);
         } else {
-            fail_row(row, next->why, !next->shared_blame || of.rows.size() == 1);
+            fail_row(row, next->why, !next->shared_blame);
         }
     }
 }

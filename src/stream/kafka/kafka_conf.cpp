@@ -209,4 +209,22 @@ result<void> check_properties(const kafka_address& address) {
     return make_conf(address, client_kind::producer).map([](const conf_ptr&) {});
 }
 
+std::string fault_of_client(const rd_kafka_conf_t& conf, std::string_view why) {
+    for (const char* const name :
+         {"ssl.ca.location",
+          "ssl.certificate.location",
+          "ssl.key.location",
+          "ssl.keystore.location",
+          "ssl.crl.location"}) {
+        std::array<char, 1024> file{};
+        auto size = file.size();
+        if (why.find(name) != std::string_view::npos &&
+            rd_kafka_conf_get(&conf, name, file.data(), &size) == RD_KAFKA_CONF_OK)
+            return fmt::format(
+                "{} ({} is \"{}\"; see whether that file is there and readable)", why, name, file.data()
+            );
+    }
+    return std::string(why);
+}
+
 }  // namespace millrace::kafka

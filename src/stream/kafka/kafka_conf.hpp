@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace millrace::kafka {
@@ -29,5 +30,8 @@ enum class client_kind : std::uint8_t { producer, consumer };
 
 /// Refuses SCRAM with a librdkafka that brokers of Kafka 4 refuse. `version`: as `rd_kafka_version()`.
 [[nodiscard]] result<void> check_scram(const kafka_address& address, int version);
+
+/// Why librdkafka makes no client of `conf`: its sentence, with the file that it means.
+[[nodiscard]] std::string fault_of_client(const rd_kafka_conf_t& conf, std::string_view why);
 
 }  // namespace millrace::kafka

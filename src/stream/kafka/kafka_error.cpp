@@ -88,6 +88,13 @@ meaning meaning_of(rd_kafka_resp_err_t code) {
 
 }  // namespace
 
+const error& recent_cause::behind(error why, mono_time now) {
+    const auto telling = why.code == errc::permission_denied;
+    if (telling) until_ = now + std::chrono::minutes{1};
+    if (telling || now >= until_) shown_ = std::move(why);
+    return shown_;
+}
+
 error purged_error() {
     return {
         errc::purged,

@@ -8,6 +8,7 @@
 #include "handles.hpp"
 
 #include <millrace/error.hpp>
+#include <millrace/time.hpp>
 
 #include <string_view>
 
@@ -20,6 +21,19 @@ namespace millrace::kafka {
 
 /// Why the cluster or a topic can not be looked at. `reason` is librdkafka's sentence, may be empty.
 [[nodiscard]] error client_error(rd_kafka_resp_err_t code, std::string_view reason, std::string_view servers);
+
+/// Keeps what is wrong (a password, a certificate) in sight for a minute: librdkafka says it twice a minute
+/// at most, and what follows from it ("transport failure", "all brokers down") again and again.
+class recent_cause {
+public:
+    /// The error to show for `why`.
+    [[nodiscard]] const error& behind(error why, mono_time now);
+    void forget() noexcept { until_ = {}; }
+
+private:
+    error shown_;
+    mono_time until_{};
+};
 
 [[nodiscard]] error purged_error();
 [[nodiscard]] error too_large_for_client(std::string_view topic, std::size_t bytes, std::size_t limit);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -37,6 +38,16 @@ std::optional<std::size_t> number_of(const kafka_address& cluster, std::string_v
     if (text == nullptr) return std::nullopt;
     const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), value);
     return fault == std::errc{} && end == text->data() + text->size() ? std::optional(value) : std::nullopt;
+}
+
+/// Of a topic that was not looked at yet: only what the client takes bounds a row.
+const topic_facts& unknown_topic() {
+    static const auto facts = [] {
+        topic_facts any;
+        any.row_bytes_max = any.batch_bytes_max = std::numeric_limits<std::size_t>::max();
+        return any;
+    }();
+    return facts;
 }
 
 error closed_error() {
@@ -199,7 +210,7 @@ void kafka_sink::impl::on_look(const std::string& name, result<topic_facts> fact
     auto& topic = parts.topic(name);
     topic.asking = false;
     if (!facts) {
-        parts.on_error(RD_KAFKA_RESP_ERR__TRANSPORT, facts.error().detail.c_str());
+        parts.on_trouble(facts.error());
         return;
     }
     const auto before = topic.facts;
@@ -291,10 +302,10 @@ std::optional<error> kafka_sink::suspect(const outbox_row& row) const {
     if (!row.malformed.empty())
         return error{errc::refused_record, retry_advice::never, false, std::string(row.malformed)};
     const auto found = impl_->known.find(row.topic);
-    if (found == impl_->known.end()) return std::nullopt;
+    const auto& facts = found == impl_->known.end() ? unknown_topic() : found->second;
     const auto& parts = impl_->parts;
     const auto extra = parts.options.outbox ? outbox_header.size() + parts.options.outbox->size() + 24 : 0;
-    return kafka::suspicion(found->second, row, parts.main_bytes_max, extra);
+    return kafka::suspicion(facts, row, parts.main_bytes_max, extra);
 }
 
 event_sink::capacity kafka_sink::limits() const {

@@ -98,7 +98,11 @@ result<void> leader_client::open(const std::string& client_id, int wake_fd) {
         if (made == nullptr) {
             return fail(
                 errc::invalid_config,
-                fmt::format("a Kafka client for leader group \"{}\" cannot be made: {}", options_.group, why)
+                fmt::format(
+                    "a Kafka client for leader group \"{}\" cannot be made: {}",
+                    options_.group,
+                    fault_of_client(**conf, why)
+                )
             );
         }
         (void)conf->release();  // the client has it now

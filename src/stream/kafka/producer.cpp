@@ -1,5 +1,7 @@
 #include "producer.hpp"
 
+#include "kafka_conf.hpp"
+
 #include <array>
 #include <tuple>
 #include <utility>
@@ -61,7 +63,9 @@ result<client_ptr> make_producer_client(conf_ptr conf, int events, log_sink& log
     if (made == nullptr)
         return fail(
             errc::invalid_config,
-            fmt::format("no Kafka client for {} can be made: {}", servers, why.data()),
+            fmt::format(
+                "no Kafka client for {} can be made: {}", servers, fault_of_client(*conf, why.data())
+            ),
             retry_advice::after_delay
         );
     (void)conf.release();  // the client has it

@@ -107,20 +107,27 @@ result<std::unique_ptr<producer>> sink_parts::make_producer(bool probe) {
 }
 
 void sink_parts::on_error(rd_kafka_resp_err_t code, const char* reason) {
-    const auto why = client_error(code, reason == nullptr ? "" : reason, cluster.servers);
+    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+        const std::lock_guard lock(counting);
+        counts.connected = false;
+    }
+    on_trouble(client_error(code, reason == nullptr ? "" : reason, cluster.servers));
+}
+
+void sink_parts::on_trouble(error why) {
+    const auto now = home.now();
+    const auto& cause = cause_.behind(std::move(why), now);
     {
         const std::lock_guard lock(counting);
-        if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) counts.connected = false;
-        counts.last_error = why.detail;
+        counts.last_error = cause.detail;
     }
-    const auto now = home.now();
-    if (code == logged_code_ && now < logged_ + log_again_after) return;
+    if (logged_code_ == cause.code && now < logged_ + log_again_after) return;
     logged_ = now;
-    logged_code_ = code;
+    logged_code_ = cause.code;
     log.write(
         log_level::warning,
         "kafka.trouble",
-        {{"code", std::string(name_of(why.code))}, {"detail", why.detail}}
+        {{"code", std::string(name_of(cause.code))}, {"detail", cause.detail}}
     );
 }
 
@@ -129,7 +136,8 @@ void sink_parts::on_answer() {
     counts.connected = true;
     if (counts.last_error.empty()) return;
     counts.last_error.clear();
-    logged_code_ = RD_KAFKA_RESP_ERR_NO_ERROR;
+    logged_code_.reset();
+    cause_.forget();
 }
 
 }  // namespace millrace::kafka

@@ -3,6 +3,7 @@
 /// All belongs to the sink's thread, except where said.
 #pragma once
 
+#include "kafka_error.hpp"
 #include "kafka_sink.hpp"
 #include "partition_gate.hpp"
 #include "partitioner.hpp"
@@ -103,6 +104,7 @@ struct sink_parts {
 
     /// Brokers that come and go, authentication that fails: counted and logged.
     void on_error(rd_kafka_resp_err_t code, const char* reason);
+    void on_trouble(error why);
     void on_answer();
 
     host& home;
@@ -129,7 +131,8 @@ struct sink_parts {
 private:
     topic_entry* last_{nullptr};
     mono_time logged_{};
-    rd_kafka_resp_err_t logged_code_{RD_KAFKA_RESP_ERR_NO_ERROR};
+    std::optional<errc> logged_code_;
+    recent_cause cause_;
 };
 
 }  // namespace millrace::kafka

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -81,6 +82,7 @@ struct topic_lookup::impl {
 
     client_ptr client;  // the thread's
     queue_ptr errors;
+    recent_cause cause;
     std::thread thread;
 };
 
@@ -124,14 +126,16 @@ result<void> topic_lookup::impl::connect() {
 
 /// librdkafka says "timed out"; why is in the events that came meanwhile.
 error topic_lookup::impl::unreachable(rd_kafka_resp_err_t code) {
-    std::string reason;
+    const mono_time now{std::chrono::steady_clock::now().time_since_epoch()};
+    std::optional<error> why;
     while (const event_ptr event{rd_kafka_queue_poll(errors.get(), 0)}) {
         const auto failed = rd_kafka_event_error(event.get());
         if (failed == RD_KAFKA_RESP_ERR_NO_ERROR || failed == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) continue;
-        code = failed;
-        reason = rd_kafka_event_error_string(event.get());
+        why = cause.behind(
+            client_error(failed, rd_kafka_event_error_string(event.get()), cluster.servers), now
+        );
     }
-    return client_error(code, reason, cluster.servers);
+    return why ? *why : cause.behind(client_error(code, {}, cluster.servers), now);
 }
 
 result<topic_facts> topic_lookup::impl::metadata_of(const std::string& topic) {
@@ -145,6 +149,7 @@ result<topic_facts> topic_lookup::impl::metadata_of(const std::string& topic) {
     const rd_kafka_metadata_t* raw = nullptr;
     const auto code = rd_kafka_metadata(client.get(), 0, handle.get(), &raw, static_cast<int>(limit.count()));
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return tl::unexpected(unreachable(code));
+    cause.forget();
     const metadata_ptr found(raw);
     const auto* const seen = found->topic_cnt > 0 ? &found->topics[0] : nullptr;
     auto trouble = seen == nullptr ? RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART : seen->err;
@@ -225,6 +230,7 @@ result<void> topic_lookup::impl::look(const std::string& topic) {
     const rd_kafka_metadata_t* raw = nullptr;
     const auto code = rd_kafka_metadata(client.get(), 0, nullptr, &raw, static_cast<int>(limit.count()));
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return tl::unexpected(unreachable(code));
+    cause.forget();
     rd_kafka_metadata_destroy(raw);
     return {};
 }

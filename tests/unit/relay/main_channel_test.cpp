@@ -1,0 +1,38 @@
+#include "relay/main_channel.hpp"
+
+#include <array>
+#include <memory>
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+/// Whether main takes a refusal of the only row of a request for a word about that row.
+bool is_judged(bool shared_blame) {
+    const auto batch = std::make_shared<row_batch>();
+    outbox_row row;
+    row.id = row_id{1};
+    batch->add(row);
+    held_rows memory;
+    auto* const held = memory.adopt(batch);
+    const std::array rows{memory.keep(batch->rows()[0], held)};
+    const relay_options options;
+    main_channel main(options);
+    main.queue(rows);
+    const auto sent = main.next({}, {}, 10, 1'000);
+    const error why{errc::refused_record, retry_advice::never, false, "too large"};
+    EXPECT_TRUE(main.published(sent.value().number, publish_outcome{{{row_id{1}, why, shared_blame}}}).empty()
+    );
+    EXPECT_TRUE(main.take_reset({}));
+    main.reset_done({}, 0, {});
+    return main.reopen({}, 0).value().at(0).alone;
+}
+
+TEST(MainChannel, ASuspicionIsNoVerdictThoughTheRequestHeldThatRowAlone) {
+    EXPECT_FALSE(is_judged(true));
+    EXPECT_TRUE(is_judged(false));
+}
+
+}  // namespace
+}  // namespace millrace
