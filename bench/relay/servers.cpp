@@ -1,8 +1,10 @@
 #include "relay/servers.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -117,22 +119,37 @@ void create_topic(const servers& at, const std::string& topic, int partitions) {
     if (!problem.empty()) throw std::runtime_error(fmt::format("topic {}: {}", topic, problem));
 }
 
+namespace {
+
+/// A topic that was just made has no leader for a moment.
+void wait_for_end(
+    rd_kafka_t* client, const std::string& topic, int partition, std::int64_t& low, std::int64_t& high
+) {
+    constexpr int attempts = 100;
+    for (int attempt = 1;; ++attempt) {
+        const auto asked =
+            rd_kafka_query_watermark_offsets(client, topic.c_str(), partition, &low, &high, 10'000);
+        if (asked == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+        if (attempt == attempts) throw std::runtime_error(rd_kafka_err2str(asked));
+        std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    }
+}
+
+}  // namespace
+
 topic_tail::topic_tail(const servers& at, const std::string& topic, int partitions)
     : client_(make_client(
           RD_KAFKA_CONSUMER,
           {{"bootstrap.servers", at.kafka},
            {"group.id", "millrace-bench"},
            {"enable.auto.commit", "false"},
-           {"fetch.wait.max.ms", "100"},
-           {"fetch.queue.backoff.ms", "5"}}
+           {"fetch.wait.max.ms", "100"}}
       )) {
     rd_kafka_topic_partition_list_t* const all = rd_kafka_topic_partition_list_new(partitions);
     for (int partition = 0; partition < partitions; ++partition) {
         std::int64_t low = 0;
         std::int64_t high = 0;
-        const auto asked =
-            rd_kafka_query_watermark_offsets(client_.get(), topic.c_str(), partition, &low, &high, 10'000);
-        if (asked != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error(rd_kafka_err2str(asked));
+        wait_for_end(client_.get(), topic, partition, low, high);
         rd_kafka_topic_partition_list_add(all, topic.c_str(), partition)->offset = high;
     }
     const auto assigned = rd_kafka_assign(client_.get(), all);
