@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <memory>
 
 #include <fmt/format.h>
@@ -128,6 +129,71 @@ std::vector<std::string_view> parts_of(std::string_view list) {
     }
 }
 
+/// An @ or a / that ends the user or the password early leaves its rest in the host or the database, which
+/// messages show.
+bool has_user_cut_short(std::string_view url) {
+    const auto begin = url.find("://") + 3;
+    const auto query = query_of(url);
+    const auto servers = url.substr(begin, (query == url.size() ? query : query - 1) - begin);
+    const auto at = servers.find_last_of('@');
+    if (at == std::string_view::npos) return false;
+    return servers.find_first_of("@/") != at;
+}
+
+/// A keyword of libpq that takes one of a few words, which it looks at only when it connects.
+struct choice {
+    std::string_view keyword;
+    std::string_view words;  ///< Each with a space behind it.
+};
+
+constexpr std::array<choice, 6> choices{{
+    {"sslmode", "disable allow prefer require verify-ca verify-full "},
+    {"target_session_attrs", "any read-write read-only primary standby prefer-standby "},
+    {"channel_binding", "disable prefer require "},
+    {"gssencmode", "disable prefer require "},
+    {"ssl_min_protocol_version", "TLSv1 TLSv1.1 TLSv1.2 TLSv1.3 "},
+    {"ssl_max_protocol_version", "TLSv1 TLSv1.1 TLSv1.2 TLSv1.3 "},
+}};
+
+constexpr std::array<std::string_view, 6> numbers{
+    "connect_timeout",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_count",
+    "tcp_user_timeout"};
+
+std::optional<int> whole_number(std::string_view text) {
+    int number = 0;
+    const auto* const last = text.data() + text.size();
+    const auto [end, fault] = std::from_chars(text.data(), last, number);
+    return fault == std::errc{} && end == last ? std::optional(number) : std::nullopt;
+}
+
+/// What libpq would refuse at every attempt to connect; empty when nothing. A value is not shown: of a URL
+/// that is written wrongly it may be a part of a password.
+std::string misfit(std::string_view keyword, std::string_view value) {
+    if (value.empty()) return {};
+    for (const auto& c : choices) {
+        if (c.keyword != keyword) continue;
+        auto words = c.words;
+        while (!words.empty()) {
+            const auto word = words.substr(0, words.find(' '));
+            if (word == value) return {};
+            words.remove_prefix(word.size() + 1);
+        }
+        return fmt::format("{} is none of: {}", keyword, c.words.substr(0, c.words.size() - 1));
+    }
+    if (std::find(numbers.begin(), numbers.end(), keyword) != numbers.end() && !whole_number(value))
+        return fmt::format("{} is not a whole number", keyword);
+    if (keyword != "port") return {};
+    for (const auto part : parts_of(value)) {
+        const auto port = whole_number(part);
+        if (!part.empty() && (!port || *port < 1 || *port > 65'535)) return "a port is not 1 to 65535";
+    }
+    return {};
+}
+
 /// As a URL, with a directory of sockets as its parameter `host`.
 std::string shown(const server& s) {
     const auto value = [&](std::string_view keyword) {
@@ -167,6 +233,8 @@ result<server> parse_server(std::string_view given) {
     std::string theirs(given);
     if (given.find('\0') != std::string_view::npos) return wrong("it has a zero byte");
     if (given.starts_with("postgresql://") || given.starts_with("postgres://")) {
+        if (has_user_cut_short(given))
+            return wrong("its user or password has an @ or a /, to be written as %40 and %2F");
         auto kept = take_ours(given, made);
         if (!kept) return tl::unexpected(std::move(kept.error()));
         theirs = std::move(*kept);
@@ -176,7 +244,9 @@ result<server> parse_server(std::string_view given) {
     const std::unique_ptr<char, free_text> why(text);
     if (!options) return wrong(why ? why.get() : "there is not enough memory");
     for (const auto* o = options.get(); o->keyword != nullptr; ++o) {
-        if (o->val != nullptr) made.parameters.emplace_back(o->keyword, o->val);
+        if (o->val == nullptr) continue;
+        if (const auto unfit = misfit(o->keyword, o->val); !unfit.empty()) return wrong(unfit);
+        made.parameters.emplace_back(o->keyword, o->val);
     }
     made.name = shown(made);
     for (const auto& [keyword, value] : defaults) {

@@ -113,7 +113,7 @@ result<void> init_outbox(const url& where) {
 }
 
 result<std::string> outbox_script(const url& where, const outbox_roles& roles) {
-    return postgres::parse_server(where.path).map([&](const postgres::server& server) {
+    return postgres::parse_server(where.path).and_then([&](const postgres::server& server) {
         return postgres_outbox_admin::script(server, roles.writer, roles.relay);
     });
 }

@@ -115,6 +115,51 @@ TEST_F(CliPostgresKafka, APrintedSchemaIsOneThatCanBeRun) {
     sql.execute("DROP OWNED BY " + role + "_w, " + role + "_r; DROP ROLE " + role + "_w, " + role + "_r");
 }
 
+TEST_F(CliPostgresKafka, WhatIsPrintedForATableOfGoharvestLeavesTheTableAlone) {
+    const auto role = support::unique_name("app_role");
+    sql.execute(
+        "CREATE ROLE " + role + " LOGIN; CREATE TABLE " + schema +
+        ".outbox (id BIGSERIAL PRIMARY KEY, create_time TIMESTAMPTZ NOT NULL, kafka_topic VARCHAR(249) NOT "
+        "NULL, "
+        "kafka_key VARCHAR(100) NOT NULL, kafka_value VARCHAR(10000), kafka_header_keys TEXT[] NOT NULL, "
+        "kafka_header_values TEXT[] NOT NULL, leader_id UUID)"
+    );
+    const words print{"outbox", "init", "--print", "--relay-role", role, "--outbox", outbox()};
+    const auto script = ok(print);
+    EXPECT_THAT(script, AllOf(Not(HasSubstr("outbox_put")), Not(HasSubstr("ALTER TABLE"))));
+    sql.execute(script);
+    sql.execute(ok(print));  // again, without harm
+    kafka.create_topic(topic, 1);
+    sql.execute(
+        "INSERT INTO " + schema +
+        ".outbox (create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys, kafka_header_values) "
+        "VALUES (now(), '" +
+        topic + "', 'k', 'v', '{}', '{}')"
+    );
+    words command = relay();
+    command[2] = outbox("&user=" + role);
+    EXPECT_THAT(ok(command), testing::StartsWith("delivered 1 event"));
+    EXPECT_THAT(delivered(), ElementsAre("v"));
+    sql.execute("DROP OWNED BY " + role + "; DROP ROLE " + role);
+}
+
+TEST_F(CliPostgresKafka, WithoutAServerThePrintedSchemaIsThatOfANewTable) {
+    const auto printed = ok({"outbox", "init", "--print", "--outbox", "postgresql://u@127.0.0.1:1/shop"});
+    EXPECT_THAT(
+        printed, AllOf(testing::StartsWith("-- The server could not be asked"), HasSubstr("outbox_put"))
+    );
+}
+
+TEST_F(CliPostgresKafka, KeyAndValueThatAreNoLiteralsGoInAsTheDocumentationCastsThem) {
+    make_outbox();
+    sql.execute(
+        "INSERT INTO " + schema +
+        ".outbox (topic, key, value) SELECT 't', convert_to(k, 'UTF8'), "
+        "convert_to(json_build_object('id', i)::text, 'UTF8') FROM (VALUES ('k1'::text, 7)) o (k, i)"
+    );
+    EXPECT_EQ(sql.value("SELECT encode(value, 'escape') FROM " + schema + ".outbox"), "{\"id\" : 7}");
+}
+
 TEST_F(CliPostgresKafka, ARoleWithoutRightsIsToldTheSqlThatItLacks) {
     const auto role = support::unique_name("app_role");
     make_outbox();
@@ -162,6 +207,15 @@ TEST_F(CliPostgresKafka, FaultsOfAddressesAreNamedBeforeAnythingIsOpened) {
     const auto refused = millrace(command);
     EXPECT_EQ(refused.status, 2);
     EXPECT_THAT(refused.errors, AllOf(HasSubstr("sslmod"), Not(HasSubstr("secret"))));
+    command[2] = "postgresql://u:top@secret@127.0.0.1:1/shop";
+    const auto cut_short = millrace(command);
+    EXPECT_EQ(cut_short.status, 2);
+    EXPECT_THAT(cut_short.errors, AllOf(HasSubstr("%40"), Not(HasSubstr("secret"))));
+    for (const auto* const never :
+         {"postgresql://h/shop?sslmode=requir", "postgresql://u@127.0.0.1:notaport/shop"}) {
+        command[2] = never;
+        EXPECT_EQ(millrace(command).status, 2) << never;
+    }
 }
 
 TEST_F(CliPostgresKafka, AWrongPasswordIsNamedWithoutIt) {
@@ -205,7 +259,9 @@ TEST_F(CliPostgresKafka, OnceNamesWhatItParkedAndDeadLettersGoRoundAndBack) {
     put("other", "free");
     const auto relayed = millrace(relay());
     EXPECT_EQ(relayed.status, 1) << relayed.output;
-    EXPECT_THAT(relayed.errors, HasSubstr("parked"));
+    EXPECT_THAT(
+        relayed.errors, AllOf(HasSubstr("parked"), HasSubstr("dead list --outbox '" + outbox() + "'"))
+    );
     EXPECT_THAT(delivered(), ElementsAre("free")) << "nothing overtakes in the lane, and the others go on";
 
     const auto listed = ok({"outbox", "dead", "list", "--outbox", outbox(), "--json"});

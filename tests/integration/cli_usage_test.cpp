@@ -163,6 +163,28 @@ TEST_F(CliConfig, AMissingFileIsSaidToBeMissing) {
     );
 }
 
+TEST_F(CliConfig, AFileMayListSeveralOutboxes) {
+    make_outbox();
+    const std::string second = "sqlite:" + path("second.db");
+    ok({"outbox", "init", "--outbox", second});
+    make_stream("1");
+    for (const std::string& to : {outbox(), second})
+        ok({"outbox", "put", "--outbox", to, "--topic", "orders", "--key", "k", "--value", "v"});
+    write(
+        "flow.yaml", "relay: {outbox: [\"" + outbox() + "\", \"" + second + "\"], sink: \"" + sink() + "\"}\n"
+    );
+    write(
+        "block.yaml",
+        "relay:\n  outbox:\n    - " + outbox() + "\n    - " + second + "\n  sink: " + sink() + "\n"
+    );
+    for (const std::string file : {"flow.yaml", "block.yaml"}) {
+        ok({"config", "check", path(file)});
+        EXPECT_THAT(ok({"config", "explain", path(file)}), HasSubstr(outbox() + ", " + second));
+    }
+    EXPECT_THAT(ok({"relay", "--config", path("flow.yaml"), "--once"}), HasSubstr("delivered 2 events"));
+    EXPECT_THAT(ok({"relay", "--config", path("block.yaml"), "--once"}), HasSubstr("delivered 0 events"));
+}
+
 TEST_F(CliConfig, FlagsWinOverTheFile) {
     write("m.yaml", "relay:\n  outbox: sqlite:" + path("none.db") + "\n  sink: " + sink() + "\n");
     make_outbox();

@@ -4,6 +4,7 @@
 #include "output.hpp"
 #include "record/bytes_text.hpp"
 #include "settings.hpp"
+#include "text/shell.hpp"
 #include "translate.hpp"
 #include "units.hpp"
 
@@ -181,8 +182,11 @@ exit_status settle(
             errc::not_found,
             retry_advice::never,
             false,
-            fmt::format("{} has no such dead letter; see millrace outbox dead list", outbox_of(values).given)}
-        );
+            fmt::format(
+                "{0} has no such dead letter; see millrace outbox dead list --outbox {1}",
+                outbox_of(values).given,
+                shell_quoted(outbox_of(values).given)
+            )});
     }
     return print(fmt::format("{} {} event{}\n", verb, *count, *count == 1 ? "" : "s"));
 }

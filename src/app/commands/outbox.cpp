@@ -150,7 +150,8 @@ void add_outbox_commands(std::vector<command_spec>& list) {
               {.name = "print",
                .kind = option_kind::flag,
                .fallback = "false",
-               .meaning = "Print the SQL, with the least rights of both roles, and open nothing"},
+               .meaning = "Print the SQL that the table needs, with the least rights of both roles, and "
+                          "change nothing"},
               {.name = "writer-role",
                .kind = option_kind::name,
                .placeholder = "ROLE",

@@ -6,6 +6,7 @@
 #include "service.hpp"
 #include "settings.hpp"
 #include "summary.hpp"
+#include "text/shell.hpp"
 #include "translate.hpp"
 #include "units.hpp"
 
@@ -276,7 +277,7 @@ exit_status summarise(const settings& values, const relay_status& s, const work_
             s.buried,
             outbox,
             named(s.first_buried, s.buried),
-            outbox
+            shell_quoted(outbox)
         );
     }
     if (s.left > 0) {

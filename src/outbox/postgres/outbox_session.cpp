@@ -1,6 +1,7 @@
 #include "outbox_session.hpp"
 
 #include "lease_layout.hpp"
+#include "text/shell.hpp"
 
 #include <array>
 #include <string>
@@ -62,19 +63,19 @@ result<std::optional<std::int64_t>> readable_by(connection& db, const outbox_lay
     return found->empty() ? std::nullopt : found->integer(0, 0);
 }
 
-error without_right(const connection& db, const outbox_layout& layout, error why) {
-    std::string script;
-    for (const auto& sql : relay_tables_layout(layout.table))
-        script += " " + sql + ";";
+/// The command stands first: logs cut what is long.
+error without_right(connection& db, const outbox_layout& layout, error why) {
+    const auto asked = db.run({"SELECT current_user::text", effect::reads, "ask for the role in"});
+    const auto url = fmt::format(
+        "{}{}table={}", db.name(), db.name().find('?') == std::string::npos ? '?' : '&', layout.table.shown()
+    );
     why.detail = fmt::format(
-        "the relay's own tables are missing in schema {} of {}, and this role may not make them ({}); let "
-        "the "
-        "owner "
-        "run `millrace outbox init`, or this SQL:{}",
+        "let the owner give psql what `millrace outbox init --outbox {} --print --relay-role {}` prints: the "
+        "relay's own tables are missing in schema {}, and this role may not make them ({})",
+        shell_quoted(url),
+        shell_quoted(asked && !asked->empty() ? asked->text(0, 0) : "ROLE"),
         layout.table.schema,
-        db.name(),
-        why.detail,
-        script
+        why.detail
     );
     return why;
 }
@@ -84,8 +85,7 @@ result<void> make(connection& db, const outbox_layout& layout) {
     all.emplace_back(one_at_a_time, effect::writes, "wait for others that make tables in");
     for (auto& sql : relay_tables_layout(layout.table))
         all.emplace_back(std::move(sql), effect::writes, "make the relay's tables in");
-    auto transaction = db.begin();
-    auto done = transaction.commit_with(all);
+    auto done = db.begin().commit_with(all);
     if (done) return {};
     if (done.error().code == errc::permission_denied) {
         return tl::unexpected(without_right(db, layout, std::move(done.error())));

@@ -123,10 +123,14 @@ result<postgres_outbox_admin> postgres_outbox_admin::open(const postgres::server
     return postgres_outbox_admin(std::move(stop), std::move(*db), std::move(*found));
 }
 
-std::string postgres_outbox_admin::script(
+result<std::string> postgres_outbox_admin::script(
     const postgres::server& where, std::string_view writer, std::string_view relay
 ) {
-    return postgres::outbox_script(table_of(where), writer, relay);
+    const postgres::stop_signal never;
+    auto db = connection::open(where, never, patient);
+    if (db) return postgres::outbox_script(*db, table_of(where), writer, relay);
+    return "-- The server could not be asked: this is for a table that is not there yet.\n" +
+           postgres::outbox_script(table_of(where), writer, relay);
 }
 
 result<std::optional<row_id>> postgres_outbox_admin::put(std::span<const event> events) {

@@ -23,8 +23,9 @@ public:
     /// `not_found` when there is no such table. The relay's tables are made where they are missing.
     [[nodiscard]] static result<postgres_outbox_admin> open(const postgres::server& where);
 
-    /// What `init` would do to an empty schema, and the least rights of two roles, for psql. Needs no server.
-    [[nodiscard]] static std::string script(
+    /// What `init` would do, and the least rights of two roles, for psql. When no server answers, what it
+    /// would do to an empty schema.
+    [[nodiscard]] static result<std::string> script(
         const postgres::server& where, std::string_view writer, std::string_view relay
     );
 

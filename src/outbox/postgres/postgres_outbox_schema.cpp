@@ -110,11 +110,18 @@ bool lacks_columns(const outbox_layout& layout) {
     return !layout.names || !layout.values || !layout.partition || !layout.timestamp || !layout.created;
 }
 
+std::vector<std::string> relay_grants_sql(const table_name& outbox, std::string_view relay) {
+    std::vector<std::string> all{
+        fmt::format("GRANT SELECT, INSERT, DELETE ON {} TO {}", outbox.quoted(), quote_identifier(relay))};
+    for (auto& grant : relay_tables_grants(outbox, relay))
+        all.push_back(std::move(grant));
+    return all;
+}
+
 std::vector<std::string> grants_sql(
     const table_name& outbox, std::string_view writer, std::string_view relay
 ) {
     const auto to_writer = quote_identifier(writer);
-    const auto to_relay = quote_identifier(relay);
     std::vector<std::string> all{
         fmt::format("GRANT USAGE ON SCHEMA {} TO {}", quote_identifier(outbox.schema), to_writer),
         fmt::format("GRANT INSERT ON {} TO {}", outbox.quoted(), to_writer),
@@ -125,10 +132,25 @@ std::vector<std::string> grants_sql(
         fmt::format(
             "GRANT EXECUTE ON FUNCTION {}{} TO {}", put_function(outbox).quoted(), put_arguments, to_writer
         ),
-        fmt::format("GRANT SELECT, INSERT, DELETE ON {} TO {}", outbox.quoted(), to_relay)};
-    for (auto& grant : relay_tables_grants(outbox, relay))
+    };
+    for (auto& grant : relay_grants_sql(outbox, relay))
         all.push_back(std::move(grant));
     return all;
+}
+
+std::string script_of(
+    const table_name& outbox, const std::vector<std::string>& table, const std::vector<std::string>& grants
+) {
+    std::string script = "BEGIN;\n";
+    const auto add = [&](const std::vector<std::string>& steps) {
+        for (const auto& sql : steps)
+            script += sql + ";\n";
+    };
+    add(table);
+    add(relay_tables_layout(outbox));
+    script += "-- What the application and the relay need at least.\n";
+    add(grants);
+    return script + "COMMIT;\n";
 }
 
 /// Where a table without a schema would be made.
@@ -198,19 +220,28 @@ std::vector<std::string> outbox_layout_sql(const table_name& outbox) {
 
 std::string outbox_script(table_name outbox, std::string_view writer, std::string_view relay) {
     if (outbox.schema.empty()) outbox.schema = "public";
-    std::string script = "BEGIN;\n";
-    const auto add = [&](const std::vector<std::string>& steps) {
-        for (const auto& sql : steps)
-            script += sql + ";\n";
-    };
+    std::vector<std::string> steps;
     if (outbox.schema != "public") {
-        add({fmt::format("CREATE SCHEMA IF NOT EXISTS {}", quote_identifier(outbox.schema))});
+        steps.push_back(fmt::format("CREATE SCHEMA IF NOT EXISTS {}", quote_identifier(outbox.schema)));
     }
-    add(outbox_layout_sql(outbox));
-    add(relay_tables_layout(outbox));
-    script += "-- What the application and the relay need at least.\n";
-    add(grants_sql(outbox, writer, relay));
-    return script + "COMMIT;\n";
+    for (auto& sql : outbox_layout_sql(outbox))
+        steps.push_back(std::move(sql));
+    return script_of(outbox, steps, grants_sql(outbox, writer, relay));
+}
+
+result<std::string> outbox_script(
+    connection& db, const table_name& given, std::string_view writer, std::string_view relay
+) {
+    const auto found = find_layout(db, given);
+    if (!found && found.error().code == errc::not_found) {
+        return resolve(db, given).map([&](const table_name& outbox) {
+            return outbox_script(outbox, writer, relay);
+        });
+    }
+    if (!found) return tl::unexpected(found.error());
+    if (found->of == outbox_layout::kind::goharvest)
+        return script_of(found->table, {}, relay_grants_sql(found->table, relay));
+    return script_of(found->table, upgrade_sql(found->table), grants_sql(found->table, writer, relay));
 }
 
 result<outbox_layout> create_outbox(connection& db, const table_name& given) {

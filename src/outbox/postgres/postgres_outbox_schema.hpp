@@ -25,6 +25,12 @@ namespace millrace::postgres {
 /// `relay` need at least, as a script for psql. Without a schema, `public` is meant.
 [[nodiscard]] std::string outbox_script(table_name outbox, std::string_view writer, std::string_view relay);
 
+/// The same for the table as it is there: what an older one lacks, and for one of goharvest's layout, whose
+/// application has its rights, only the relay's own tables and rights. Changes nothing.
+[[nodiscard]] result<std::string> outbox_script(
+    connection& db, const table_name& given, std::string_view writer, std::string_view relay
+);
+
 /// Makes what is missing, also at once from several processes. An outbox that is there is upgraded, and one
 /// in goharvest's layout stays as it is; then only what is missing needs a right. `invalid_config` when
 /// another table has its name, `wrong_version` when a newer program made it unreadable for this one.

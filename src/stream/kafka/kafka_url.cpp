@@ -76,6 +76,15 @@ std::string_view fault_of_server(std::string_view server) {
                                                     : "has a port that is not 1 to 65535";
 }
 
+/// Whether the query has what is no property but the rest of `USER:PASSWORD@HOST`, a password with a `?`.
+bool has_lost_user(std::string_view query) {
+    bool lost = false;
+    split(query, '&', [&](std::string_view part) {
+        lost = lost || (part.find('@') != std::string_view::npos && part.find('=') == std::string_view::npos);
+    });
+    return lost;
+}
+
 }  // namespace
 
 const std::string* kafka_address::find(std::string_view property) const noexcept {
@@ -98,6 +107,9 @@ std::string shown_kafka_url(std::string_view url) {
     if (const auto at = servers.rfind('@'); at != std::string_view::npos) {
         shown = fmt::format("{}{}", servers.starts_with(scheme) ? scheme : std::string_view{}, hidden);
         servers.remove_prefix(at);
+    } else if (has_lost_user(url.substr(std::min(url.size(), query)))) {
+        shown = fmt::format("{}{}", servers.starts_with(scheme) ? scheme : std::string_view{}, hidden);
+        servers = {};
     }
     shown += servers;
     if (query == std::string_view::npos) return shown;
@@ -109,6 +121,8 @@ std::string shown_kafka_url(std::string_view url) {
         before = '&';
         if (equals != std::string_view::npos && is_kafka_secret(name)) {
             shown += fmt::format("{}={}", part.substr(0, equals), hidden);
+        } else if (equals == std::string_view::npos && !part.empty()) {
+            shown += hidden;  // no property, so perhaps a part of a password
         } else {
             shown += part;
         }
@@ -139,7 +153,7 @@ result<kafka_address> parse_kafka_url(std::string_view url) {
         const auto equals = part.find('=');
         const auto name = percent_decoded(part.substr(0, equals));
         if (equals == std::string_view::npos || !name || name->empty()) {
-            fault = "has a property without a name or a value";
+            fault = "has a property without a name or a value (an & in a value is %26)";
             return;
         }
         auto value = percent_decoded(part.substr(equals + 1));

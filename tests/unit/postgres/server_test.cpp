@@ -1,5 +1,9 @@
 #include "server.hpp"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 namespace millrace::postgres {
@@ -69,6 +73,54 @@ TEST(PostgresServer, NeverShowsAPasswordInARefusal) {
         ASSERT_FALSE(refused) << given;
         EXPECT_EQ(refused.error().code, errc::invalid_argument);
         EXPECT_THAT(refused.error().detail, Not(HasSubstr("hush"))) << given;
+    }
+}
+
+TEST(PostgresServer, RefusesAnAtSignInAUserOrAPasswordThatIsNotEncoded) {
+    for (const auto* given :
+         {"postgresql://u:top@hush@127.0.0.1:1/shop",
+          "postgresql://us@hush@h/d",
+          "postgresql://u:12/hush@h/d",
+          "postgresql://u:a?b@hush@h/d?sslmode=require",
+          "postgres://u:hush@x@a:1,b:2/d"}) {
+        const auto refused = parse_server(given);
+        ASSERT_FALSE(refused) << given;
+        EXPECT_EQ(refused.error().code, errc::invalid_argument);
+        EXPECT_THAT(refused.error().detail, HasSubstr("%40")) << given;
+        EXPECT_THAT(refused.error().detail, Not(HasSubstr("hush"))) << given;
+    }
+    const auto encoded = parse_server("postgresql://a%40b:top%40se%2Fcret@h/d?application_name=x@y");
+    ASSERT_TRUE(encoded) << encoded.error().detail;
+    EXPECT_THAT(encoded->find("password"), Pointee(std::string("top@se/cret")));
+    EXPECT_THAT(encoded->find("user"), Pointee(std::string("a@b")));
+    EXPECT_TRUE(parse_server("postgresql:///d?user=a@b&host=/run/pg"));
+}
+
+TEST(PostgresServer, RefusesValuesThatLibpqWouldRefuseAtEveryConnect) {
+    const std::vector<std::pair<const char*, const char*>> wrong{
+        {"postgresql://u:hush@h/d?sslmode=requir", "verify-full"},
+        {"postgresql://u:hush@h/d?target_session_attrs=master", "read-write"},
+        {"postgresql://u:hush@h/d?connect_timeout=3s", "connect_timeout"},
+        {"postgresql://u:hush@h/d?keepalives_idle=x", "keepalives_idle"},
+        {"postgresql://u:hush@h/d?tcp_user_timeout=1.5", "tcp_user_timeout"},
+        {"postgresql://u:hush@h/d?channel_binding=yes", "channel_binding"},
+        {"postgresql://u:hush@h/d?gssencmode=on", "gssencmode"},
+        {"postgresql://u:hush@h/d?ssl_min_protocol_version=1.2", "TLSv1.2"},
+        {"postgresql://u@127.0.0.1:hush/shop", "port"},
+        {"postgresql://u@a:5432,b:70000/shop", "port"},
+        {"host=h port=0", "port"}};
+    for (const auto& [given, named] : wrong) {
+        const auto refused = parse_server(given);
+        ASSERT_FALSE(refused) << given;
+        EXPECT_EQ(refused.error().code, errc::invalid_argument);
+        EXPECT_THAT(refused.error().detail, testing::AllOf(HasSubstr(named), Not(HasSubstr("hush"))))
+            << given;
+    }
+    for (const auto* given :
+         {"postgresql://a:5432,b,c:1/d?sslmode=verify-ca&target_session_attrs=prefer-standby",
+          "postgresql://h:/d?connect_timeout=0&keepalives=1&ssl_max_protocol_version=TLSv1.3",
+          "postgresql://h/d?sslmode="}) {
+        EXPECT_TRUE(parse_server(given)) << given;
     }
 }
 

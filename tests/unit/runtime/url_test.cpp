@@ -84,6 +84,8 @@ TEST(Url, AFaultOfAPostgresAddressIsNamedWithoutThePassword) {
           "postgresql://u:secret@h/shop?table=a.b.c",
           "postgresql://u:secret@[::1/shop",
           "postgresql://u:secret%zz@h/shop",
+          "postgresql://u:top@secret@127.0.0.1:1/shop",
+          "postgresql://u:top@secret:x@h/shop",
           "postgresql:u:secret@h/shop"}) {
         const auto why = refusal(wrong, url_role::outbox);
         EXPECT_FALSE(contains(why, "accepted")) << wrong;
@@ -111,6 +113,10 @@ TEST(Url, AFaultOfAKafkaAddressIsNamedWithoutTheSecret) {
     for (const auto* const wrong :
          {"kafka://b:9092?sasl.pasword=secret",
           "kafka://user:secret@b:9092",
+          "kafka://user:top@secret@b:9092",
+          "kafka://user:secret?x@b:9092",
+          "kafka://user:top?secret@b:9092",
+          "kafka://b:9092?sasl.password=top&secret",
           "kafka://b:99999?sasl.password=secret",
           "kafka://b:9092?enable.idempotence=false&sasl.password=secret"}) {
         const auto parsed = parse_url(wrong, url_role::sink);
