@@ -2,7 +2,7 @@
 /// ports, gone with the object and with the process.
 ///
 /// Every call returns when the server has done it and throws std::runtime_error, with the end of its log,
-/// when it does not within a minute. A Kafka takes about 4 s to start, a PostgreSQL 1 s: share one
+/// when it does not within three minutes. A Kafka takes about 4 s to start, a PostgreSQL 1 s: share one
 /// (`services.hpp`) where nothing is done to it. One thread, which must outlive the object, owns it.
 #pragma once
 
