@@ -12,11 +12,11 @@
 namespace {
 
 /// The number of a closed standard stream must not become that of the next file that is opened. What stands
-/// for a closed output cannot be written, so that a write still fails.
+/// for a closed input cannot be read and for a closed output not be written, so that both still fail.
 void reserve_standard_streams() {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(fd, F_GETFD) >= 0) continue;
-        if (::open("/dev/null", O_RDONLY) != fd) return;
+        if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return;
     }
 }
 

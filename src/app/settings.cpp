@@ -73,10 +73,11 @@ settings settings::resolve(
         take(s, flags, found);
         const bool faulty = found.lines().size() != before;
         if (complete && option.required && s.values.empty() && !faulty) {
+            const auto name = option.positional ? std::string{} : fmt::format("--{} ", option.name);
             found.add(fmt::format(
-                "--{} is missing; give --{} {}{}",
-                option.name,
-                option.name,
+                "{} is missing; give {}{}{}",
+                option.positional ? option.placeholder : std::string_view{name}.substr(0, name.size() - 1),
+                name,
                 option.placeholder,
                 command.configurable
                     ? fmt::format(", or \"{}\" in the configuration", config_key(option.name))

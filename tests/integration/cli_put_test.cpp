@@ -36,6 +36,13 @@ TEST_F(CliPut, OneEventFromFlags) {
     EXPECT_EQ(backlog(), "{\"backlog\":1");
 }
 
+TEST_F(CliPut, AClosedInputCannotBeRead) {
+    const auto done = shell("$M outbox put --outbox '" + outbox() + "' <&-");
+    EXPECT_EQ(done.status, 1) << done.output;
+    EXPECT_THAT(done.errors, HasSubstr("standard input cannot be read"));
+    EXPECT_EQ(ok({"outbox", "put", "--outbox", outbox()}), "wrote 0 events\n") << "an empty one can";
+}
+
 TEST_F(CliPut, LinesOfEveryForm) {
     const auto done =
         put("\xEF\xBB\xBF{\"topic\":\"t\",\"key\":\"1\",\"value\":\"x\"}\r\n"

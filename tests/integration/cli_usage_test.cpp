@@ -153,6 +153,13 @@ TEST_F(CliConfig, ExplainHidesWhatComesFromTheEnvironment) {
     EXPECT_THAT(out, HasSubstr("sqlite:${ENV:HOME}/x.db"));
 }
 
+TEST_F(CliConfig, AFileThatIsNotGivenIsAskedForAsItStands) {
+    const auto done = millrace({"config", "check"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.errors, HasSubstr("FILE is missing; give FILE\n"));
+    EXPECT_THAT(done.errors, testing::Not(HasSubstr("--file")));
+}
+
 TEST_F(CliConfig, AMissingFileIsSaidToBeMissing) {
     const auto done = millrace({"config", "check", path("none.yaml")});
     EXPECT_EQ(done.status, 1);
