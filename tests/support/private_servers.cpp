@@ -2,7 +2,9 @@
 
 #include "support/sql_connection.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string_view>
 
@@ -59,6 +61,14 @@ std::vector<std::string> kafka_arguments(const std::vector<std::string>& setting
     return preceded_by({"--proxied", std::to_string(proxy_port)}, settings);
 }
 
+/// Also of a process that has ended and was not waited for yet.
+bool is_gone(pid_t of) {
+    std::ifstream file{"/proc/" + std::to_string(of) + "/stat"};
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    const auto name_end = text.rfind(") ");
+    return name_end == std::string::npos || text[name_end + 2] == 'Z' || text[name_end + 2] == 'X';
+}
+
 }  // namespace
 
 private_server::private_server(std::string kind, const std::vector<std::string>& arguments)
@@ -90,8 +100,11 @@ void private_server::stop_by(int signal) {
 }
 
 void private_server::kill() {
-    signal_all(SIGKILL);
+    const auto tree = signal_all(SIGKILL);
     if (!process_->wait(patience)) fail("does not die");
+    // A child that still holds the server's shared memory would keep the next one from starting.
+    if (!eventually(patience, [&] { return std::all_of(tree.begin(), tree.end(), is_gone); }))
+        fail("does not die");
 }
 
 void private_server::pause() {
@@ -102,11 +115,12 @@ void private_server::resume() {
     signal_all(SIGCONT);
 }
 
-void private_server::signal_all(int number) const {
+std::vector<pid_t> private_server::signal_all(int number) const {
     std::vector<pid_t> tree;
     add_tree(pid(), tree);
     for (const auto member : tree)
         ::kill(member, number);
+    return tree;
 }
 
 void private_server::fail(const std::string& what) const {

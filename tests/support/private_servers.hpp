@@ -49,7 +49,7 @@ protected:
     void stop_by(int signal);
 
 private:
-    void signal_all(int number) const;
+    std::vector<pid_t> signal_all(int number) const;
     [[noreturn]] void fail(const std::string& what) const;
 
     std::string kind_;
