@@ -55,7 +55,8 @@ struct consumer_settings {
     std::size_t threads{0};                       ///< For handlers; 0: four, or as many as there are cores.
 
     /// Return when for so long all shards held are at the tip and none is free, waiting for its parents, or
-    /// held by a worker that is gone. Zero: at the first such moment.
+    /// held by a worker that is gone. Zero: at the first such moment. A shard whose stored records are
+    /// damaged counts as read to its end, and `run` then returns that error.
     std::optional<nanoseconds> idle_exit;
     /// SIGTERM and SIGINT stop it as the stop token does; a second one ends the process.
     bool stop_on_signals{false};

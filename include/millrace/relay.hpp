@@ -22,6 +22,13 @@
 
 namespace millrace {
 
+/// How a run with `once` ended.
+enum class once_end : std::uint8_t {
+    open,          ///< It runs, was stopped, or is none with `once`.
+    nothing_left,  ///< Everything deliverable was delivered, by this relay or by the one that leads.
+    gave_up,       ///< Nothing came of anything any more; `left` and `last_error` say more.
+};
+
 /// Totals since the start, and gauges; of one outbox, or summed up.
 struct relay_status {
     std::string address;    ///< Of the outbox, without secrets; of a sum, empty unless there is only one.
@@ -44,6 +51,7 @@ struct relay_status {
 
     /// With `once`: rows that it could not deliver and left, estimated; `last_error` says why.
     std::uint64_t left{0};
+    once_end ended{once_end::open};  ///< Of a sum: `gave_up` if any did.
 
     /// Whether outbox and sink answer and it leads or would take over; of a sum, all.
     bool ready{false};
@@ -99,7 +107,9 @@ struct relay_settings {
     nanoseconds lease{std::chrono::seconds{5}};  ///< A waiting relay takes over from a dead one in this time.
     millrace::worker_id worker;                  ///< Empty: made from host, process and a random number.
 
-    bool once{false};  ///< Return when nothing deliverable is left.
+    /// Return when nothing deliverable is left, or nothing comes of anything for `leadership.yield_after`, or
+    /// a file is found damaged. While another relay leads, it waits until the outbox is empty.
+    bool once{false};
     /// SIGTERM and SIGINT stop it as the stop token does; a second one ends the process.
     bool stop_on_signals{false};
 

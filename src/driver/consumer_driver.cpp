@@ -197,6 +197,17 @@ bool consumer_driver::idle() const {
            std::all_of(shards.begin(), shards.end(), [](const auto& s) { return s.second->idle(); });
 }
 
+std::optional<error> consumer_driver::idle_but_damaged() const {
+    if (!impl_->retiring.empty()) return std::nullopt;
+    const error* first = nullptr;
+    for (const auto& [name, shard] : impl_->shards) {
+        const auto* damage = shard->damage();
+        if (damage == nullptr && !shard->idle()) return std::nullopt;
+        if (first == nullptr) first = damage;
+    }
+    return first == nullptr ? std::nullopt : std::optional(*first);
+}
+
 consumer_counters consumer_driver::counters() const {
     auto counters = impl_->counters;
     counters.bytes_in_memory = impl_->memory->in_use();

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace millrace {
 
@@ -74,6 +75,10 @@ public:
 
     /// Every shard held is at the tip and nothing is in flight.
     [[nodiscard]] bool idle() const;
+
+    /// As `idle`, but some shards cannot be read further because what is stored is damaged: what the first of
+    /// them met.
+    [[nodiscard]] std::optional<error> idle_but_damaged() const;
     [[nodiscard]] consumer_counters counters() const;
 
     /// Called when the group fails for good; at most once.

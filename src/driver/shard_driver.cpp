@@ -361,6 +361,11 @@ milliseconds shard_driver::behind() const {
     return impl_->ended ? milliseconds{0} : impl_->behind;
 }
 
+const error* shard_driver::damage() const {
+    const bool busy = impl_->calling || impl_->draining || impl_->ending || impl_->ended;
+    return busy || impl_->work->in_window() > 0 || !impl_->damage ? nullptr : &*impl_->damage;
+}
+
 bool shard_driver::idle() const {
     if (impl_->calling || impl_->draining || impl_->ending || impl_->ended) return false;
     if (impl_->work->stopped()) return true;

@@ -91,6 +91,9 @@ public:
     /// How far the latest read lies behind the newest record; zero at the tip and before the first read.
     [[nodiscard]] milliseconds behind() const;
 
+    /// Why nothing more of it can be read: what is stored is damaged, and all before it is acknowledged.
+    [[nodiscard]] const error* damage() const;
+
     /// At the tip (or stopped by policy), with nothing read that is not acknowledged.
     [[nodiscard]] bool idle() const;
 

@@ -31,6 +31,7 @@ struct shard_driver::impl {
     void say_failure(log_level level, std::string_view event, const std::string& detail) const;
 
     void read_step(const shard_reader::event& what);
+    void on_failed(error why);
     void pump_open();
     void on_open(result<read_cursor> how);
     void on_read(mono_time sent, read_memory::reservation& room, result<read_reply> how);
@@ -84,6 +85,7 @@ struct shard_driver::impl {
     bool ended{false};
     bool stop_said{false};
     bool gap_said{false};
+    std::optional<error> damage;  // what the latest request met, if it was damage
     shard_delivery::counters counted;
 };
 

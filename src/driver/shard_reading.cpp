@@ -41,10 +41,15 @@ void shard_driver::impl::on_open(result<read_cursor> how) {
     if (how) {
         read_step(shard_reader::opened{std::move(*how)});
     } else {
-        if (how.error().code == errc::throttled) ++around.counters.reads_throttled;
-        read_step(shard_reader::failed{std::move(how.error())});
+        on_failed(std::move(how.error()));
     }
     proceed();
+}
+
+void shard_driver::impl::on_failed(error why) {
+    if (why.code == errc::throttled) ++around.counters.reads_throttled;
+    damage = why.code == errc::corrupt ? std::optional(why) : std::nullopt;
+    read_step(shard_reader::failed{std::move(why)});
 }
 
 void shard_driver::impl::pump_read() {
@@ -72,10 +77,10 @@ void shard_driver::impl::pump_read() {
 
 void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room, result<read_reply> how) {
     if (!how) {
-        if (how.error().code == errc::throttled) ++around.counters.reads_throttled;
-        read_step(shard_reader::failed{std::move(how.error())});
+        on_failed(std::move(how.error()));
         return proceed();
     }
+    damage.reset();
     const auto records = how->records->records();
     behind = how->behind;
     shard_reader::records got{std::move(how->next), std::nullopt, how->behind, sent};

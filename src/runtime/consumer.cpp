@@ -99,6 +99,7 @@ private:
     std::function<void(const consumer_status&)> publish_;
     event_loop loop_;
     start_checks checks_;
+    start_checks checks_of_state_;
     idle_watch idle_;
     std::unique_ptr<record_source> source_;
     std::unique_ptr<dead_letter_sink> dead_letters_;
@@ -149,10 +150,14 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
     checks_.add([this](completion<void> done) {
         source_->list_shards(outcome_only<stream_listing>(std::move(done)));
     });
-    checks_.add([this](completion<void> done) {
+    checks_of_state_.add([this](completion<void> done) {
         member_->store().list_workers(outcome_only<std::vector<worker_row>>(std::move(done)));
     });
-    checks_.run(loop_, [this](const result<void>& checked) { begin(checked); });
+    // A state is made where it is missing, but not for a stream that is not there.
+    checks_.run(loop_, [this](const result<void>& checked) {
+        if (!checked || outcome_) return begin(checked);
+        checks_of_state_.run(loop_, [this](const result<void>& of_state) { begin(of_state); });
+    });
     loop_.run();
     pool_.shut_down();  // waits for the handlers that still run
     const auto last = look();
@@ -183,8 +188,12 @@ void consumer_run::membership(std::size_t index, std::size_t total) {
 void consumer_run::look_whether_idle() {
     if (outcome_) return;
     const auto& group = member_->group();
-    const bool quiet = group.settled() && driver_->idle() && !work_is_open(group.shards());
-    if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) return end({});
+    const auto damage = driver_->idle_but_damaged();
+    const bool quiet =
+        group.settled() && (damage || driver_->idle()) && !work_is_open(group.shards(), damage.has_value());
+    if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) {
+        return end(damage ? tl::unexpected(*damage) : result<void>{});
+    }
     const auto pause = std::clamp(*settings_.idle_exit / 10, idle_look_min, idle_look_max);
     loop_.call_at(loop_.now() + pause, [this] { look_whether_idle(); });
 }

@@ -29,6 +29,16 @@ std::optional<error> group_leadership::trouble(std::size_t seat) const {
     return leader_->trouble();
 }
 
+/// The group's protocol tells a member whether it is chosen, and nothing of the others but that they are
+/// there.
+bool group_leadership::behind_another(std::size_t seat) const {
+    return leader_->joined() && leader_->others_wait() && !seats_[seat]->leads();
+}
+
+void group_leadership::name_other(std::size_t, std::function<void(const std::string&)> done) {
+    loop_.post(turn_.guard([done = std::move(done)] { done("another member of the group"); }));
+}
+
 void group_leadership::chosen() {
     turn_.renew();
     for (const auto& one : seats_)

@@ -25,6 +25,8 @@ public:
     void refused(std::size_t seat) override { seats_[seat]->refused(nullptr); }
     [[nodiscard]] std::optional<mono_time> raising_since(std::size_t seat) const override;
     [[nodiscard]] std::optional<error> trouble(std::size_t seat) const override;
+    [[nodiscard]] bool behind_another(std::size_t seat) const override;
+    void name_other(std::size_t seat, std::function<void(const std::string&)> done) override;
     [[nodiscard]] bool joined() const override { return leader_->joined(); }
     [[nodiscard]] bool others_wait() const override { return leader_->others_wait(); }
     void give_way() override { leader_->give_way(); }

@@ -5,11 +5,12 @@
 
 namespace millrace {
 
-bool work_is_open(const std::vector<shard_view>& shards) {
+bool work_is_open(const std::vector<shard_view>& shards, bool damaged) {
     if (shards.empty()) return true;  // not looked yet, or nothing is known
-    return std::any_of(shards.begin(), shards.end(), [](const shard_view& view) {
+    return std::any_of(shards.begin(), shards.end(), [damaged](const shard_view& view) {
         if (view.row.finished_at || view.mine || !view.listed) return false;
-        return !view.ready || view.row.owner.value().empty() || view.owner_lapsed;
+        if (!view.ready) return !damaged;
+        return view.row.owner.value().empty() || view.owner_lapsed;
     });
 }
 

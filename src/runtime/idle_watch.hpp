@@ -12,8 +12,9 @@
 namespace millrace {
 
 /// Whether any shard still waits for this worker or has nobody who works on it: free, waiting for its
-/// parents, or held by a worker that is gone. Shards of the others that live are theirs.
-[[nodiscard]] bool work_is_open(const std::vector<shard_view>& shards);
+/// parents, or held by a worker that is gone. Shards of the others that live are theirs. `damaged`: some
+/// shard will never be finished, so none is waited for that waits for its parents.
+[[nodiscard]] bool work_is_open(const std::vector<shard_view>& shards, bool damaged = false);
 
 class idle_watch {
 public:

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace millrace {
 
@@ -49,6 +50,12 @@ public:
     /// Since when the store of the outbox's epoch has not answered while it is to be raised, and why.
     [[nodiscard]] virtual std::optional<mono_time> raising_since(std::size_t seat) const = 0;
     [[nodiscard]] virtual std::optional<error> trouble(std::size_t seat) const = 0;
+
+    /// Whether another leads the seat, as far as is known.
+    [[nodiscard]] virtual bool behind_another(std::size_t seat) const = 0;
+
+    /// Who that is, for people; not called when it cannot be found out.
+    virtual void name_other(std::size_t seat, std::function<void(const std::string&)> done) = 0;
 
     /// Takes part: it leads, or would take over.
     [[nodiscard]] virtual bool joined() const = 0;

@@ -124,6 +124,28 @@ std::optional<error> lease_leadership::trouble(std::size_t seat) const {
     return raiser == nullptr ? std::nullopt : raiser->trouble();
 }
 
+incarnation lease_leadership::other_owner(std::size_t seat) const {
+    if (away_) return {};
+    for (const auto& view : member_->group().shards()) {
+        if (view.row.shard == places_[seat].shard && !view.mine && !view.owner_lapsed) return view.row.owner;
+    }
+    return {};
+}
+
+bool lease_leadership::behind_another(std::size_t seat) const {
+    return !other_owner(seat).value().empty();
+}
+
+void lease_leadership::name_other(std::size_t seat, std::function<void(const std::string&)> done) {
+    auto named = [owner = other_owner(seat), done = std::move(done)](result<std::vector<worker_row>> listed) {
+        if (!listed) return;
+        for (const auto& one : *listed) {
+            if (one.incarnation == owner) return done(one.worker.value());
+        }
+    };
+    member_->store().list_workers(alive_.guard(std::move(named)));
+}
+
 void lease_leadership::granted(const lease_grant& grant) {
     auto* which = find(grant.shard);
     if (which == nullptr) return hold_stranger(grant);

@@ -44,11 +44,15 @@ public:
     void refused(std::size_t seat) override;
     [[nodiscard]] std::optional<mono_time> raising_since(std::size_t seat) const override;
     [[nodiscard]] std::optional<error> trouble(std::size_t seat) const override;
+    [[nodiscard]] bool behind_another(std::size_t seat) const override;
+    void name_other(std::size_t seat, std::function<void(const std::string&)> done) override;
     [[nodiscard]] bool joined() const override { return !away_ && member_->group().settled(); }
     [[nodiscard]] bool others_wait() const override { return workers_ > 1; }
     void give_way() override;
 
 private:
+    [[nodiscard]] incarnation other_owner(std::size_t seat) const;
+
     struct place {
         shard_id shard;
         std::unique_ptr<seat> at;

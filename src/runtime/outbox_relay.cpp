@@ -110,7 +110,7 @@ void outbox_relay::stopped(const error& why) {
 void outbox_relay::set_leading(bool leads, leadership_change::kind what, const std::string& why) {
     if (leading_ == leads) return;
     leading_ = leads;
-    draining_ = suspended_ = false;
+    draining_ = suspended_ = seen_waiting_ = false;
     look_due_ = loop_.now();
     changed_();
     if (settings_.on_leadership) settings_.on_leadership({address_, what, epoch_, why});
@@ -119,6 +119,7 @@ void outbox_relay::set_leading(bool leads, leadership_change::kind what, const s
 void outbox_relay::beat() {
     watch_deadline();
     watch_progress();
+    if (settings_.once) watch_leader();
     if (!looking_ && loop_.now() >= look_due_) look_now();
     measure();
 }
@@ -153,6 +154,31 @@ void outbox_relay::watch_progress() {
     progress_at_ = loop_.now();
 }
 
+/// Who runs with `once` beside a live relay must see why it waits.
+void outbox_relay::watch_leader() {
+    behind_another_ = !leading_ && by_->behind_another(seat_);
+    if (!behind_another_ || waiting_said_) return;
+    by_->name_other(seat_, alive_.guard([this](const std::string& leader) {
+        if (std::exchange(waiting_said_, true)) return;
+        loop_.log().write(
+            log_level::info,
+            "relay.behind_another",
+            {{"outbox", address_},
+             {"leader", leader},
+             {"detail", "this relay ends once the outbox is empty, and takes over if the other ends before"}}
+        );
+    }));
+}
+
+bool outbox_relay::done_by_another() const {
+    return !leading_ && behind_another_ && waiting_said_ && seen_waiting_ && !missing_ && seen_->backlog == 0;
+}
+
+bool outbox_relay::damaged() const {
+    const auto why = trouble();
+    return why && why->code == errc::corrupt;
+}
+
 bool outbox_relay::stuck_for(nanoseconds span) const {
     return loop_.now() - progress_at_ >= span;
 }
@@ -183,13 +209,19 @@ void outbox_relay::look(looks done) {
 void outbox_relay::look_now() {
     if (!leading_) {
         return look([this](const result<void>& outbox, const result<void>& sink) {
-            note(outbox ? sink : outbox);
+            if (!outbox || !sink || !settings_.once || leading_) return note(outbox ? sink : outbox);
+            look_at_rows();
         });
     }
+    look_at_rows();
+}
+
+void outbox_relay::look_at_rows() {
     looking_ = true;
     look_at_outbox_(alive_.guard([this](const result<outbox_look>& seen) {
         looking_ = false;
         if (seen) seen_ = *seen;
+        seen_waiting_ = seen && !leading_;
         note(seen ? result<void>{} : tl::unexpected(seen.error()));
     }));
 }
@@ -198,7 +230,8 @@ void outbox_relay::note(const result<void>& outcome) {
     const bool was_missing = missing_.has_value();
     looked_ = true;
     missing_ = outcome ? std::nullopt : std::optional{outcome.error()};
-    look_due_ = loop_.now() + (missing_ ? look_again_after : leading_ ? look_every : standby_look_every);
+    const bool often = leading_ || settings_.once;
+    look_due_ = loop_.now() + (missing_ ? look_again_after : often ? look_every : standby_look_every);
     if (missing_) {
         log_.write(
             log_level::warning,

@@ -52,6 +52,12 @@ public:
     /// Everything deliverable is delivered.
     [[nodiscard]] bool done() const { return leading_ && driver_->empty(); }
 
+    /// Another relay leads, and the latest look found no row. Only with `once`.
+    [[nodiscard]] bool done_by_another() const;
+
+    /// What was read from or written to is damaged: waiting mends nothing.
+    [[nodiscard]] bool damaged() const;
+
     /// Nothing came of anything for so long: there is no point in waiting for the end.
     [[nodiscard]] bool stuck_for(nanoseconds span) const;
 
@@ -72,7 +78,9 @@ private:
     void set_leading(bool leads, leadership_change::kind what, const std::string& why);
     void watch_deadline();
     void watch_progress();
+    void watch_leader();
     void look_now();
+    void look_at_rows();
     void measure();
     [[nodiscard]] bool ready() const;
     [[nodiscard]] std::optional<error> trouble() const;
@@ -96,7 +104,11 @@ private:
     epoch epoch_;
     std::optional<error> ended_;
 
+    bool behind_another_{false};  ///< With `once`: another relay leads.
+    bool waiting_said_{false};
+
     std::optional<outbox_look> seen_;
+    bool seen_waiting_{false};      ///< While not leading.
     std::optional<error> missing_;  ///< What the latest look found.
     bool looked_{false};
     bool looking_{false};

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ namespace {
 
 constexpr nanoseconds beat_max = std::chrono::milliseconds{250};
 constexpr nanoseconds once_look_every = std::chrono::milliseconds{5};
+
+// Damage does not mend, but what was read before it still goes out.
+constexpr nanoseconds damaged_after = std::chrono::milliseconds{500};
 
 /// What `status` shows to other threads.
 class shared_status {
@@ -100,6 +104,11 @@ public:
     result<relay_status> go(const std::stop_token& stop);
 
 private:
+    struct rows_left {
+        std::uint64_t about{0};
+        std::optional<error> why;
+    };
+
     /// Outboxes that are led, given back and given way with together.
     struct shared_lead {
         std::unique_ptr<leadership> by;
@@ -130,7 +139,8 @@ private:
     std::optional<error> faults_;
     std::optional<result<void>> outcome_;
     bool begun_{false};
-    bool left_rows_{false};
+    std::map<const outbox_relay*, rows_left> left_;  ///< Of those that were given up.
+    bool by_itself_{false};                          ///< It ended because nothing was left to do.
     std::size_t stopping_{0};
     lifetime alive_;
 };
@@ -301,18 +311,24 @@ void relay_run::changed() {
 /// Rows that nothing comes of are left where they are.
 void relay_run::look_for_the_end() {
     if (outcome_) return;
-    const auto limit = settings_.leadership.yield_after;
+    left_.clear();
+    std::optional<error> blocked;
     bool all_ended = true;
     for (const auto& one : outboxes_) {
-        const bool stuck = !one->done() && one->stuck_for(limit);
-        if (stuck && !one->leading()) {
-            if (auto why = one->status().last_error) return end(tl::unexpected(*why));
+        if (one->done() || one->done_by_another() || one->ended()) continue;
+        const auto yield_after = settings_.leadership.yield_after;
+        const auto limit = one->damaged() ? std::min(damaged_after, yield_after) : yield_after;
+        const auto now = one->status();
+        if (!one->stuck_for(limit) || (!one->leading() && !now.last_error)) {
+            all_ended = false;
+        } else if (!one->leading()) {
+            add_fault(blocked, *now.last_error);
+        } else if (now.last_error || !now.outbox || now.outbox->backlog > 0) {
+            left_[one.get()] = {now.outbox ? now.outbox->backlog : 0, now.last_error};
         }
-        left_rows_ = left_rows_ || (stuck && one->leading());
-        all_ended = all_ended && (one->done() || (stuck && one->leading()) || one->ended());
     }
-    if (all_ended) return end({});
-    left_rows_ = false;
+    by_itself_ = all_ended && !blocked;
+    if (all_ended) return end(blocked ? tl::unexpected(*blocked) : result<void>{});
     loop_.call_at(loop_.now() + once_look_every, alive_.guard([this] { look_for_the_end(); }));
 }
 
@@ -321,7 +337,6 @@ void relay_run::look_for_the_end() {
 void relay_run::end(const result<void>& outcome) {
     if (outcome_) return;
     outcome_ = outcome;
-    if (left_rows_) publish_status();
     stopping_ = leads_.size();
     for (auto& lead : leads_) {
         loop_.post(alive_.guard([this, by = lead.by.get()] {
@@ -339,7 +354,13 @@ void relay_run::publish_status() {
     std::vector<relay_status> all;
     for (const auto& one : outboxes_) {
         all.push_back(one->status());
-        if (left_rows_ && all.back().outbox && !one->done()) all.back().left = all.back().outbox->backlog;
+        if (!by_itself_) continue;
+        all.back().ended = once_end::nothing_left;
+        const auto left = left_.find(one.get());
+        if (left == left_.end()) continue;
+        all.back().ended = once_end::gave_up;
+        all.back().left = left->second.about;
+        all.back().last_error = left->second.why;
     }
     const auto sum = sum_of(all);
     status_.set(std::move(all));

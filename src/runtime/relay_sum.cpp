@@ -44,6 +44,7 @@ relay_status sum_of(const std::vector<relay_status>& all) {
         sum.duplicates_at_risk += one.duplicates_at_risk;
         sum.bytes_in_memory += one.bytes_in_memory;
         sum.left += one.left;
+        sum.ended = std::max(sum.ended, one.ended);
         sum.ready = sum.ready && one.ready;
         if (!sum.last_error) sum.last_error = one.last_error;
     }

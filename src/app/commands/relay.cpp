@@ -1,3 +1,4 @@
+#include "adapters.hpp"
 #include "admin_server.hpp"
 #include "commands.hpp"
 #include "live_line.hpp"
@@ -13,6 +14,10 @@
 #include <millrace/relay.hpp>
 #include <millrace/url.hpp>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 namespace millrace::app {
@@ -20,6 +25,8 @@ namespace millrace::app {
 namespace {
 
 using kind = option_kind;
+
+constexpr milliseconds paused_wait = std::chrono::seconds{5};
 
 option_spec outboxes_option() {
     option_spec option = outbox_option();
@@ -47,7 +54,9 @@ std::vector<option_spec> relay_flags() {
         {.name = "once",
          .kind = kind::flag,
          .fallback = "false",
-         .meaning = "Stop when no deliverable row is left; exit 1 if any was parked",
+         .meaning =
+             "Stop when no deliverable row is left; exit 1 if any was parked or left. While another relay "
+             "leads, wait until the outbox is empty",
          .in_file = false},
         {.name = "json",
          .kind = kind::flag,
@@ -250,6 +259,75 @@ std::string named(const std::vector<row_id>& first, std::uint64_t total) {
     return total > first.size() ? ids + ", ..." : ids;
 }
 
+std::string rows(std::uint64_t count) {
+    return fmt::format("{} row{}", count, count == 1 ? "" : "s");
+}
+
+std::string parked_text(const relay_status& s, const std::string& outbox) {
+    return fmt::format(
+        "{} of {} {} parked (id{} {}); see millrace outbox dead list --outbox {}",
+        rows(s.buried),
+        outbox,
+        s.buried == 1 ? "was" : "were",
+        s.buried == 1 ? "" : "s",
+        named(s.first_buried, s.buried),
+        shell_quoted(outbox)
+    );
+}
+
+std::string left_text(const relay_status& s, const std::string& outbox) {
+    std::string text =
+        s.left > 0 ? fmt::format("about {} of {} {} left", rows(s.left), outbox, s.left == 1 ? "was" : "were")
+                   : fmt::format("rows of {} may be left", outbox);
+    if (s.acknowledged > s.deleted) {
+        text += fmt::format(
+            ", {} of them published and not deleted, so they will be repeated", s.acknowledged - s.deleted
+        );
+    }
+    return text + (s.last_error ? ": " + s.last_error->detail : "");
+}
+
+/// Rows that no relay reads for now. Asked for when everything else is delivered.
+result<std::string> paused_text(const url& outbox) {
+    const auto admin = open_outbox_admin(outbox, paused_wait);
+    if (!admin) return tl::unexpected(admin.error());
+    const auto stats = (*admin)->stats();
+    if (!stats) return tl::unexpected(stats.error());
+    if (stats->backlog == 0 || (!stats->paused && stats->paused_topics.empty())) return std::string{};
+    return fmt::format(
+        "{} of {} {}, because {} paused; see millrace outbox resume --outbox {}",
+        rows(stats->backlog),
+        outbox.given,
+        stats->backlog == 1 ? "waits" : "wait",
+        stats->paused ? "it is"
+                      : fmt::format(
+                            "{} {} {}",
+                            stats->paused_topics.size() == 1 ? "topic" : "topics",
+                            fmt::join(stats->paused_topics, ", "),
+                            stats->paused_topics.size() == 1 ? "is" : "are"
+                        ),
+        shell_quoted(outbox.given)
+    );
+}
+
+exit_status summarise_once(const settings& values, const relay_status& s) {
+    std::vector<std::string> found;
+    const auto outbox = outbox_of(values).given;
+    if (s.buried > 0) found.push_back(parked_text(s, outbox));
+    if (s.ended == once_end::gave_up) found.push_back(left_text(s, outbox));
+    if (s.ended == once_end::nothing_left) {
+        for (const auto& one : values.list("outbox")) {
+            const auto where = parse_url(one, url_role::outbox);
+            auto paused = where ? paused_text(*where) : tl::unexpected(where.error());
+            if (!paused) return complain(paused.error());
+            if (!paused->empty()) found.push_back(std::move(*paused));
+        }
+    }
+    if (found.empty()) return exit_status::done;
+    return complain(error{
+        errc::refused_record, retry_advice::never, false, fmt::format("{}", fmt::join(found, "; "))});
+}
+
 exit_status summarise(const settings& values, const relay_status& s, const work_time& work) {
     const exit_status printed = print(
         values.flag("json") ? fmt::format(
@@ -268,28 +346,8 @@ exit_status summarise(const settings& values, const relay_status& s, const work_
                                   s.buried > 0 ? fmt::format(", parked {}", s.buried) : ""
                               )
     );
-    if (printed != exit_status::done || !values.flag("once") || s.buried + s.left == 0) return printed;
-    const auto outbox = outbox_of(values).given;
-    std::string detail;
-    if (s.buried > 0) {
-        detail = fmt::format(
-            "{} rows of {} were parked (ids {}); see millrace outbox dead list --outbox {}",
-            s.buried,
-            outbox,
-            named(s.first_buried, s.buried),
-            shell_quoted(outbox)
-        );
-    }
-    if (s.left > 0) {
-        detail += fmt::format(
-            "{}about {} rows of {} were left{}",
-            detail.empty() ? "" : "; ",
-            s.left,
-            outbox,
-            s.last_error ? ": " + s.last_error->detail : ""
-        );
-    }
-    return complain(error{errc::refused_record, retry_advice::never, false, detail});
+    if (printed != exit_status::done || !values.flag("once")) return printed;
+    return summarise_once(values, s);
 }
 
 exit_status run_relay(const settings& values) {

@@ -130,8 +130,8 @@ void relay_machine::on(relay_event::start_loaded& what) {
     const auto change = lanes_.set_parked(what.from->parked);
     for (const auto& row : change.forgotten)
         forget(row);
-    report_lanes("relay.lanes_parked", change.parked, "are parked; their rows go to the dead letters");
-    report_lanes("relay.lanes_unparked", change.freed, "are not parked any more; their rows go out again");
+    report_lanes("relay.lanes_parked", change.parked, "parked; such rows go to the dead letters");
+    report_lanes("relay.lanes_unparked", change.freed, "not parked any more; such rows go out again");
     if (mode_ == mode::loading) {
         mode_ = mode::running;
         head_seen_ = !window_.begin_at(*what.from);
@@ -344,7 +344,10 @@ void relay_machine::report_lanes(std::string_view what, std::size_t count, std::
     report(
         log_level::info,
         what,
-        {errc::conflict, retry_advice::never, false, fmt::format("{} lanes {}", count, meaning)}
+        {errc::conflict,
+         retry_advice::never,
+         false,
+         fmt::format("{} {} {}", count, count == 1 ? "lane is" : "lanes are", meaning)}
     );
 }
 

@@ -52,12 +52,12 @@ TEST(RelayTroubles, LanesThatAreFoundParkedOrFreedAreSaid) {
     w.driver->halt();
     w.driver->start(epoch{2});
     ASSERT_TRUE(w.run_until_empty());
-    EXPECT_THAT(w.log.of("relay.lanes_parked"), ElementsAre(HasSubstr("1 lanes are parked")));
+    EXPECT_THAT(w.log.of("relay.lanes_parked"), ElementsAre(HasSubstr("1 lane is parked")));
     w.service.verdict = nullptr;
     w.table.replay({"t", "k", {}});
     w.world.run_for(1s);
     ASSERT_TRUE(w.run_until_empty());
-    EXPECT_THAT(w.log.of("relay.lanes_unparked"), ElementsAre(HasSubstr("1 lanes are not parked")));
+    EXPECT_THAT(w.log.of("relay.lanes_unparked"), ElementsAre(HasSubstr("1 lane is not parked")));
     EXPECT_THAT(w.log.of("relay.window_rebuilt"), ElementsAre(HasSubstr("rows were put back")));
 }
 

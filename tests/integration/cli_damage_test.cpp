@@ -1,0 +1,135 @@
+// Damaged files under commands that end by themselves, and a relay that has to wait: each ends, with a status
+// and a message that say what is left.
+#include "cli_fixture.hpp"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <signal.h>
+
+namespace millrace::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct CliDamage : Cli {
+    void SetUp() override {
+        make_outbox();
+        make_stream();
+    }
+    void put(int rows, const std::string& topic = "orders") const {
+        std::string lines;
+        for (int i = 0; i < rows; ++i)
+            lines += fmt::format("{{\"topic\":\"{}\",\"key\":\"k\",\"value\":\"{}\"}}\n", topic, i);
+        ok({"outbox", "put", "--outbox", outbox()}, lines);
+    }
+    /// Random bytes in place of the pages from `from` on, of 4 KiB; counted from the end when negative.
+    void damage(const std::string& file, int from) const {
+        const auto done = shell(fmt::format(
+            "sqlite3 {0} 'pragma wal_checkpoint(truncate)' >/dev/null; rm -f {0}-wal {0}-shm; "
+            "n=$(($(stat -c %s {0}) / 4096)); from={1}; [ $from -lt 0 ] && from=$((n + from)); "
+            "dd if=/dev/urandom of={0} bs=4096 seek=$from count=$((n - from)) conv=notrunc status=none",
+            file,
+            from
+        ));
+        ASSERT_EQ(done.status, 0) << done.errors;
+    }
+    [[nodiscard]] words once() const {
+        return {"relay", "--outbox", outbox(), "--sink", sink(), "--once", "--lease", "1s"};
+    }
+};
+
+TEST_F(CliDamage, ARelayOnceOnADamagedOutboxEndsAtOnceWithOneAndSaysSo) {
+    put(3000);
+    damage("shop.db", 8);
+    const auto began = std::chrono::steady_clock::now();
+    const auto done = millrace(once());
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 15s) << "it waited for yield_after, 30s";
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr("millrace: rows of " + outbox() + " may be left: "));
+    EXPECT_THAT(done.errors, HasSubstr("the file is damaged; restore it from a backup"));
+}
+
+TEST_F(CliDamage, AnIdleExitOnADamagedStreamEndsWithOneAndTheDamage) {
+    put(3000);
+    ok(relay_once());
+    damage("streams.db", 12);
+    const auto done = millrace(consume({"--idle-exit", "0.3"}));
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr("shard.read_failing"));
+    EXPECT_THAT(done.errors, HasSubstr("\nmillrace: "));
+    EXPECT_THAT(
+        done.errors.substr(done.errors.rfind("\nmillrace: ")),
+        AllOf(HasSubstr(sink()), HasSubstr("the file is damaged"))
+    );
+}
+
+TEST_F(CliDamage, ARelayOnceBesideALiveOneSaysSoAndEndsWhenTheOutboxIsEmpty) {
+    auto live = start(
+        {"relay", "--outbox", outbox(), "--sink", sink(), "--lease", "1s", "--worker", "the-first"}, "live"
+    );
+    ASSERT_TRUE(says("live", "lease.taken"));
+    const auto done = millrace(once());
+    EXPECT_EQ(done.status, 0) << done.errors;
+    EXPECT_EQ(done.output, "delivered 0 events\n");
+    EXPECT_THAT(done.errors, HasSubstr("relay.behind_another outbox=" + outbox() + " leader=the-first"));
+    live.signal(SIGTERM);
+    EXPECT_TRUE(live.wait(15s));
+}
+
+TEST_F(CliDamage, ARelayOnceBesideALiveOneWaitsWhileRowsAreThere) {
+    ok({"outbox", "pause", "--outbox", outbox()});
+    put(1);
+    auto live = start({"relay", "--outbox", outbox(), "--sink", sink(), "--lease", "1s"}, "live");
+    ASSERT_TRUE(says("live", "lease.taken"));
+    auto second = start(once(), "second");
+    ASSERT_TRUE(says("second", "relay.behind_another"));
+    EXPECT_FALSE(second.wait(2500ms)) << said("second");
+    ok({"outbox", "resume", "--outbox", outbox()});
+    const auto ended = second.wait(15s);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 0) << said("second");
+    EXPECT_EQ(printed("second"), "delivered 0 events\n");
+    live.signal(SIGTERM);
+    EXPECT_TRUE(live.wait(15s));
+}
+
+TEST_F(CliDamage, ARelayOnceSaysHowManyRowsWaitBecauseOfAPause) {
+    put(2);
+    ok({"outbox", "pause", "--outbox", outbox()});
+    const auto all = millrace(relay_once());
+    EXPECT_EQ(all.status, 1);
+    EXPECT_EQ(all.output, "delivered 0 events\n");
+    EXPECT_THAT(
+        all.errors, HasSubstr("2 rows of " + outbox() + " wait, because it is paused; see millrace ")
+    );
+
+    ok({"outbox", "resume", "--outbox", outbox()});
+    ok({"outbox", "pause", "--outbox", outbox(), "--topic", "bills"});
+    put(1, "bills");
+    const auto some = millrace(relay_once());
+    EXPECT_EQ(some.status, 1);
+    EXPECT_THAT(some.output, HasSubstr("delivered 2 events"));
+    EXPECT_THAT(
+        some.errors, HasSubstr("1 row of " + outbox() + " waits, because topic bills is paused; see")
+    );
+}
+
+TEST_F(CliDamage, AParkedRowIsOneRow) {
+    put(1, "bills");
+    const auto done = millrace(relay_once());
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr("1 row of " + outbox() + " was parked (id 1); see"));
+}
+
+TEST_F(CliDamage, AConsumerOfAMissingStreamMakesNoState) {
+    const auto done = millrace(
+        {"consume", "--stream", "local:" + path("none.db") + "/orders", "--group", "g", "--state", state()}
+    );
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr(path("none.db")));
+    EXPECT_FALSE(std::filesystem::exists(path("state.db")));
+}
+
+}  // namespace
+}  // namespace millrace::cli
