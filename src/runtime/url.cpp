@@ -79,7 +79,8 @@ result<url> read_kafka(url u) {
         const auto query = std::min(u.path.size(), u.path.find('?'));
         const auto slash = u.path.rfind('/', query);
         constexpr std::size_t scheme = std::string_view("kafka://").size();
-        u.stream = slash == std::string::npos || slash < scheme ? "" : u.path.substr(slash + 1, query - slash - 1);
+        u.stream =
+            slash == std::string::npos || slash < scheme ? "" : u.path.substr(slash + 1, query - slash - 1);
         if (u.stream.empty()) {
             return fail(
                 errc::invalid_argument,
