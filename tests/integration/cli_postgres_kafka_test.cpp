@@ -316,7 +316,12 @@ TEST_F(CliPostgresKafka, APausedTopicWaitsUntilResumed) {
     ok({"outbox", "pause", "--outbox", outbox(), "--topic", topic});
     put("k", "1");
     put("k", "2");
-    ok(relay());
+    const auto held_back = millrace(relay());
+    EXPECT_EQ(held_back.status, 1);
+    EXPECT_THAT(
+        held_back.errors,
+        AllOf(HasSubstr("millrace: 2 rows of "), HasSubstr(" wait, because topic " + topic + " is paused"))
+    );
     EXPECT_THAT(delivered(), ElementsAre());
     EXPECT_THAT(
         stats(), AllOf(HasSubstr("\"backlog\":2"), HasSubstr("\"paused_topics\":[\"" + topic + "\"]"))
