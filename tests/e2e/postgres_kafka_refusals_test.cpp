@@ -135,7 +135,7 @@ TEST(PostgresKafkaRefusals, LimitLoweredBelowABatchParksNothingAndKeepsTheOrder)
         "generate_series(1, $3::int) k",
         {topic, std::to_string(rows), std::to_string(keys)}
     );
-    EXPECT_TRUE(shop.empties(60s)) << shop.waiting() << " rows are left\n" << shop.log();
+    EXPECT_TRUE(shop.empties(240s)) << shop.waiting() << " rows are left\n" << shop.log();
     EXPECT_EQ(shop.dead(), 0);
     support::keyed_check check;
     for (const auto& record : shop.records(topic))
@@ -197,7 +197,7 @@ TEST(PostgresKafkaRefusals, RefusedBatchOfTenThousandKeysIsSortedOut) {
     shop.put(topic, "k", "1", too_large);
     shop.put_each(topic, "other-", keys / 2 + 1, keys);
     const auto begin = clock::now();
-    EXPECT_TRUE(shop.empties(60s)) << shop.waiting() << " rows are left\n" << shop.log();
+    EXPECT_TRUE(shop.empties(240s)) << shop.waiting() << " rows are left\n" << shop.log();
     std::printf(
         "sorted out in %ld ms\n",
         static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begin).count())
@@ -260,7 +260,7 @@ TEST(PostgresKafkaRefusals, DeniedTopicWithAFullBacklogHardlySlowsTheOthers) {
         EXPECT_GE(shop.waiting(), backlog);
         EXPECT_EQ(shop.dead(), 0) << "a denial can be taken back: it parks nothing";
         shop.admin().allow_all(denied);
-        EXPECT_TRUE(shop.empties(60s)) << shop.waiting() << " rows are left\n" << shop.log();
+        EXPECT_TRUE(shop.empties(240s)) << shop.waiting() << " rows are left\n" << shop.log();
         std::printf(
             "p99 %ld ms before, %ld ms while a topic was denied\n",
             static_cast<long>(before),

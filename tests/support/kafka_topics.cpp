@@ -10,7 +10,7 @@ namespace millrace::support {
 
 namespace {
 
-constexpr int patience_ms = 30'000;
+constexpr int patience_ms = 120'000;
 
 template <auto destroy>
 struct destroyer {
