@@ -240,7 +240,8 @@ std::int64_t p99_in_ms(postgres_kafka_shop& shop, const std::string& topic, cons
 
 TEST(PostgresKafkaRefusals, DeniedTopicWithAFullBacklogHardlySlowsTheOthers) {
     constexpr int backlog = 30'000;  // more than the relay's window
-    constexpr std::int64_t allowance_ms = 40;
+    // A stall is meant, not the speed of a machine that runs the servers, too.
+    constexpr std::int64_t allowance_ms = 2'000;
     postgres_kafka_shop shop;
     const auto healthy = shop.topic({{"message.timestamp.type", "LogAppendTime"}});
     const auto denied = shop.topic();
