@@ -2,7 +2,7 @@
 
 #include "contract/loop_host.hpp"
 #include "kafka_sink.hpp"
-#include "support/kafka_topics.hpp"
+#include "support/kafka_published.hpp"
 #include "support/services.hpp"
 
 #include <string>
@@ -14,7 +14,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using testing::SizeIs;
 
 std::string ssl(const std::string& ca) {
     const auto& s = support::services();
@@ -25,26 +24,6 @@ std::string plain(const std::string& user, const std::string& password) {
     return "kafka://" + support::services().kafka_sasl +
            "?security.protocol=sasl_plaintext&sasl.mechanism=PLAIN&sasl.username=" + user +
            "&sasl.password=" + password;
-}
-
-/// Publishes one row and looks whether it is there.
-void expect_published(const std::string& url) {
-    const auto topic = support::unique_name("kafka_security");
-    support::kafka_admin{support::services().kafka}.create_topic(topic, 1);
-    loop_host loop;
-    const auto sink = kafka_sink::open(loop, parse_kafka_url(url).value()).value();
-    const auto batch = std::make_shared<row_batch>();
-    outbox_row row;
-    row.topic = topic;
-    row.value = "v";
-    batch->add(row);
-    const auto outcome = loop.await<publish_outcome>([&](auto done) {
-        sink->publish(channel::main, {{&batch->rows()[0], batch}}, epoch{1}, std::move(done));
-    });
-    ASSERT_TRUE(outcome) << outcome.error().detail;
-    EXPECT_TRUE(outcome->failures.empty()) << outcome->failures[0].why.detail;
-    EXPECT_THAT(support::read_topic(support::services().kafka, topic), SizeIs(1));
-    EXPECT_TRUE(sink->counters().connected);
 }
 
 error refusal_of(const std::string& url) {
