@@ -29,7 +29,7 @@ endforeach()
 
 # Who needs only SQLite links nothing else.
 execute_process(COMMAND ldd ${WORK}/writer/writer OUTPUT_VARIABLE linked COMMAND_ERROR_IS_FATAL ANY)
-if(linked MATCHES "libpq|librdkafka|libcurl")
+if(linked MATCHES "libpq|librdkafka|libcurl|libcbor")
     message(FATAL_ERROR "a writer of SQLite outboxes links too much:\n${linked}")
 endif()
 
