@@ -4,6 +4,8 @@
 #include "connection_impl.hpp"
 #include "postgres_error.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -12,15 +14,17 @@ namespace millrace::postgres {
 namespace {
 
 statement control(std::string sql, effect what, std::string doing) {
-    return {std::move(sql), what, std::move(doing)};
+    return {std::move(sql), what, std::move(doing), planning::once};
 }
 
 /// As one SELECT: SET LOCAL is no part of an implicit transaction, `set_config` is. Nothing here is worth
 /// compiling: a DELETE of 1,000 ranges is thought to be dear beside a large table, and compiling it took 370
-/// of its 440 ms.
-std::string sql_of(const limits& l) {
+/// of its 440 ms. With the process that serves, by which a pooler is told from the server. A plan that is
+/// kept is never made for the values of one call: weighing the two costs what keeping it saves.
+std::string sql_of(const limits& l, planning plan) {
     auto sql = fmt::format(
-        "SELECT set_config('statement_timeout', '{}', true), set_config('lock_timeout', '{}', true), "
+        "SELECT pg_backend_pid(), set_config('statement_timeout', '{}', true), set_config('lock_timeout', "
+        "'{}', true), "
         "set_config('idle_in_transaction_session_timeout', '{}', true), set_config('jit', 'off', true)",
         l.statement.count(),
         l.lock.count(),
@@ -30,6 +34,7 @@ std::string sql_of(const limits& l) {
         for (const auto* way : {"enable_seqscan", "enable_bitmapscan", "enable_material"})
             sql += fmt::format(", set_config('{}', 'off', true)", way);
     }
+    if (plan == planning::once) sql += ", set_config('plan_cache_mode', 'force_generic_plan', true)";
     if (l.commit == durability::relaxed) sql += ", set_config('synchronous_commit', 'off', true)";
     if (l.commit == durability::durable) {
         sql +=
@@ -53,9 +58,8 @@ const statement& commit_statement() {
     return commit;
 }
 
-const statement& rollback_statement() {
-    static const auto rollback = control("ROLLBACK", effect::reads, "roll back in");
-    return rollback;
+statement limits_for(const limits& given, planning plan) {
+    return control(sql_of(given, plan), effect::reads, "set limits in");
 }
 
 }  // namespace
@@ -65,19 +69,29 @@ connection::impl::impl(handle made, std::string server_name, const stop_signal& 
       name(std::move(server_name)),
       stop(&stop_by),
       present(given),
-      limits_statement(control(sql_of(given), effect::reads, "set limits in")) {}
+      limits_statement(limits_for(given, planning::each_time)),
+      limits_once_statement(limits_for(given, planning::once)) {}
 
 void connection::impl::set_limits(limits given) {
+    if (given == present) return;
     present = given;
-    limits_statement = control(sql_of(given), effect::reads, "set limits in");
+    limits_statement = limits_for(given, planning::each_time);
+    limits_once_statement = limits_for(given, planning::once);
 }
 
 result<std::vector<rows>> connection::impl::run_group(
     std::span<const statement> batch, const statement* commit
 ) {
     group all;
+    all.of = stage == stage::none     ? group::part::whole
+             : stage == stage::wanted ? group::part::first
+                                      : group::part::further;
     if (stage == stage::wanted) all.statements.push_back(&begin_statement(level));
-    if (stage != stage::open) all.statements.push_back(&limits_statement);
+    if (stage != stage::open) {
+        const bool once =
+            std::all_of(batch.begin(), batch.end(), [](const auto& s) { return s.keeps_plan(); });
+        all.statements.push_back(once ? &limits_once_statement : &limits_statement);
+    }
     const auto hidden = static_cast<std::ptrdiff_t>(all.statements.size());
     for (const auto& one : batch) {
         all.statements.push_back(&one);
@@ -89,10 +103,9 @@ result<std::vector<rows>> connection::impl::run_group(
     if (stage == stage::wanted) stage = stage::open;
     if (stage == stage::none) wrote = false;
 
-    auto outcomes = exchange({std::move(all)});
-    auto& outcome = outcomes.front();
+    auto outcome = exchange(all);
     if (outcome) outcome->erase(outcome->begin(), outcome->begin() + hidden);
-    return std::move(outcome);
+    return outcome;
 }
 
 connection::connection(std::unique_ptr<impl> made) : impl_(std::move(made)) {}
@@ -108,22 +121,6 @@ result<rows> connection::run(const statement& what) {
 
 result<std::vector<rows>> connection::run_together(std::span<const statement> batch) {
     return impl_->run_group(batch, nullptr);
-}
-
-std::vector<result<rows>> connection::run_apart(std::span<const statement> batch) {
-    MILLRACE_ASSERT(impl_->stage == impl::stage::none);
-    std::vector<group> groups;
-    for (const auto& one : batch)
-        groups.push_back({{&impl_->limits_statement, &one}, one.writes()});
-    std::vector<result<rows>> outcomes;
-    for (auto& outcome : impl_->exchange(groups)) {
-        if (outcome) {
-            outcomes.emplace_back(std::move(outcome->back()));
-        } else {
-            outcomes.emplace_back(tl::unexpected(std::move(outcome.error())));
-        }
-    }
-    return outcomes;
 }
 
 transaction connection::begin(isolation level) {
@@ -182,7 +179,7 @@ transaction::~transaction() {
         std::exchange(impl.stage, connection::impl::stage::none) == connection::impl::stage::open;
     if (!sent || !connection_->usable()) return;
     // A connection on which even this fails is closed, which rolls back as well.
-    if (!impl.exchange({group{{&rollback_statement()}, false}}).front()) impl.db.reset();
+    if (!impl.roll_back()) impl.db.reset();
 }
 
 result<void> transaction::commit() {

@@ -1,8 +1,9 @@
 /// A connection to PostgreSQL on which every wait has an end.
 ///
-/// Statements travel in pipelines: many in one round trip, unnamed, parameters and rows in binary. Nothing is
-/// kept in the server's session, so that it also works through a PgBouncer that pools transactions: limits
-/// are set anew within each transaction. Not thread-safe; only the stop signal may be set from elsewhere.
+/// Statements travel in pipelines: many in one round trip, parameters and rows in binary. Limits are set anew
+/// within each transaction. Plans are kept in the server's session only where the first round trip shows that
+/// no pooler stands between, so that it also works through a PgBouncer that pools transactions. Not
+/// thread-safe; only the stop signal may be set from elsewhere.
 #pragma once
 
 #include "rows.hpp"
@@ -43,6 +44,8 @@ struct limits {
 
     /// Rows are found by indexes, whatever the statistics say: they mislead where a table fills and empties.
     bool by_index{false};
+
+    bool operator==(const limits&) const = default;
 };
 
 enum class isolation : std::uint8_t { read_committed, repeatable_read };
@@ -88,10 +91,6 @@ public:
 
     /// One round trip, one transaction: all or nothing.
     [[nodiscard]] result<std::vector<rows>> run_together(std::span<const statement> batch);
-
-    /// One round trip, a transaction for each, in order: each has its own outcome, and a later one sees what
-    /// an earlier one has committed. Not within a transaction.
-    [[nodiscard]] std::vector<result<rows>> run_apart(std::span<const statement> batch);
 
     /// One at a time.
     [[nodiscard]] transaction begin(isolation level = isolation::read_committed);

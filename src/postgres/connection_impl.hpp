@@ -4,6 +4,7 @@
 #pragma once
 
 #include "connection.hpp"
+#include "plans.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -35,13 +36,21 @@ using handle = std::unique_ptr<PGconn, finish>;
 struct group {
     std::vector<const statement*> statements;
     bool writes{false};  ///< A lost reply leaves it in doubt.
+
+    enum class part : std::uint8_t {
+        whole,   ///< A transaction of its own.
+        first,   ///< Begins one.
+        further  ///< Of one that an earlier group has begun.
+    };
+    part of{part::whole};
 };
 
 struct connection::impl {
     impl(handle made, std::string name, const stop_signal& stop_by, limits given);
 
-    /// Sends all groups, then reads their replies in order.
-    std::vector<result<std::vector<rows>>> exchange(const std::vector<group>& groups);
+    /// One round trip; a second one without kept plans when the server refuses those.
+    result<std::vector<rows>> exchange(const group& what);
+    result<std::vector<rows>> roll_back();
 
     /// Statements of one group, with what must stand before it and, with `commit`, behind it.
     result<std::vector<rows>> run_group(std::span<const statement> batch, const statement* commit);
@@ -53,6 +62,8 @@ struct connection::impl {
     const stop_signal* stop;
     limits present;
     statement limits_statement;
+    statement limits_once_statement;  ///< Where the plans of all statements are kept.
+    plans kept;
     std::uint64_t number{0};
     std::string last_refusal;  ///< SQLSTATE of the first refusal in the last round trip.
 
@@ -68,12 +79,23 @@ struct connection::impl {
 private:
     struct reply;
 
-    bool send(const group& what);
+    /// What goes to the server for a group: its statements, and before them what prepares them.
+    struct step {
+        enum class kind : std::uint8_t { clear, prepare, run };
+        kind does;
+        const statement* what;
+        plans::plan* plan{nullptr};  ///< Null: unnamed.
+    };
+
+    result<std::vector<rows>> attempt(const group& what, bool with_plans);
+    [[nodiscard]] std::vector<step> steps_of(const group& what, bool with_plans);
+    bool send(const std::vector<step>& steps);
     /// False: nothing more will come from the server.
     bool flush(steady::time_point until);
     PGresult* next(steady::time_point until);
-    void read_group(const group& what, steady::time_point until, reply& into);
-    void read_statement(const statement& what, steady::time_point until, reply& into);
+    void read_group(const std::vector<step>& steps, steady::time_point until, reply& into);
+    void read_step(const step& of, steady::time_point until, reply& into);
+    void take(const step& of, PGresult* owned, reply& into);
     void note(const statement& what, const PGresult* refusal, reply& into);
     [[nodiscard]] error lost(const group& what) const;
     void close();

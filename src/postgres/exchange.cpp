@@ -45,6 +45,16 @@ struct c_parameters {
     bool fits{true};
 };
 
+const statement& rollback_statement() {
+    static const statement rollback{"ROLLBACK", effect::reads, "roll back in"};
+    return rollback;
+}
+
+const statement& clear_statement() {
+    static const statement clear{"DEALLOCATE ALL", effect::reads, "drop old plans in"};
+    return clear;
+}
+
 }  // namespace
 
 /// Of one group, as it comes in.
@@ -54,22 +64,37 @@ struct connection::impl::reply {
     bool ended{false};  ///< The server is ready for the next group: what stands here is final.
 };
 
-bool connection::impl::send(const group& what) {
+std::vector<connection::impl::step> connection::impl::steps_of(const group& what, bool with_plans) {
+    std::vector<step> steps;
+    steps.reserve(what.statements.size() * 2 + 1);
+    if (with_plans && what.of != group::part::further && kept.must_clear())
+        steps.push_back({step::kind::clear, &clear_statement()});
     for (const auto* one : what.statements) {
-        const c_parameters bound(*one);
+        auto* plan = with_plans ? kept.of(*one) : nullptr;
+        const auto prepared = [&](const step& earlier) { return earlier.plan == plan; };
+        if (plan != nullptr && !plan->ready && std::none_of(steps.begin(), steps.end(), prepared))
+            steps.push_back({step::kind::prepare, one, plan});
+        steps.push_back({step::kind::run, one, plan});
+    }
+    return steps;
+}
+
+bool connection::impl::send(const std::vector<step>& steps) {
+    for (const auto& one : steps) {
+        const c_parameters bound(*one.what);
         if (!bound.fits) return false;
-        if (PQsendQueryParams(
-                db.get(),
-                one->sql().c_str(),
-                static_cast<int>(bound.types.size()),
-                bound.types.data(),
-                bound.values.data(),
-                bound.lengths.data(),
-                bound.formats.data(),
-                1
-            ) == 0) {
-            return false;
-        }
+        const auto count = static_cast<int>(bound.types.size());
+        const auto* const sql = one.what->sql().c_str();
+        const auto* const values = bound.values.data();
+        const auto* const lengths = bound.lengths.data();
+        const auto* const formats = bound.formats.data();
+        const int sent =
+            one.does == step::kind::prepare
+                ? PQsendPrepare(db.get(), one.plan->name.c_str(), sql, count, bound.types.data())
+            : one.plan != nullptr
+                ? PQsendQueryPrepared(db.get(), one.plan->name.c_str(), count, values, lengths, formats, 1)
+                : PQsendQueryParams(db.get(), sql, count, bound.types.data(), values, lengths, formats, 1);
+        if (sent == 0) return false;
     }
     return PQpipelineSync(db.get()) == 1;
 }
@@ -102,7 +127,17 @@ void connection::impl::note(const statement& what, const PGresult* refusal, repl
     into.refused = make_error(state, field(refusal, PG_DIAG_MESSAGE_PRIMARY), name, what.doing());
 }
 
-void connection::impl::read_statement(const statement& what, steady::time_point until, reply& into) {
+/// `owned`: a success.
+void connection::impl::take(const step& of, PGresult* owned, reply& into) {
+    rows got(owned);
+    if (of.does == step::kind::prepare) of.plan->ready = true;
+    if (of.does != step::kind::run) return;
+    const bool is_limits = of.what == &limits_statement || of.what == &limits_once_statement;
+    if (is_limits && !kept.decided()) kept.decide(got.integer(0, 0) == PQbackendPID(db.get()));
+    into.got.push_back(std::move(got));
+}
+
+void connection::impl::read_step(const step& of, steady::time_point until, reply& into) {
     for (;;) {
         result_handle got(next(until), &PQclear);
         if (!got) return;
@@ -110,23 +145,23 @@ void connection::impl::read_statement(const statement& what, steady::time_point 
             case PGRES_TUPLES_OK:
             case PGRES_COMMAND_OK:
             case PGRES_EMPTY_QUERY:
-                into.got.emplace_back(got.release());
+                take(of, got.release(), into);
                 break;
             case PGRES_PIPELINE_ABORTED:
                 break;
             default:
-                note(what, got.get(), into);
+                note(*of.what, got.get(), into);
                 if (PQstatus(db.get()) != CONNECTION_OK) return;
                 break;
         }
     }
 }
 
-void connection::impl::read_group(const group& what, steady::time_point until, reply& into) {
+void connection::impl::read_group(const std::vector<step>& steps, steady::time_point until, reply& into) {
     const auto alive = [&] { return gave_up == waited::ready && PQstatus(db.get()) == CONNECTION_OK; };
-    for (const auto* one : what.statements) {
+    for (const auto& one : steps) {
         if (!alive()) return;
-        read_statement(*one, until, into);
+        read_step(one, until, into);
     }
     // Success of a statement is not yet that of its transaction, which is committed by the Sync.
     // There is nothing between two statements that ends with null, so a second one means a broken protocol.
@@ -140,36 +175,45 @@ void connection::impl::read_group(const group& what, steady::time_point until, r
             into.ended = true;
             return;
         }
-        note(*what.statements.back(), got.get(), into);
+        note(*steps.back().what, got.get(), into);
     }
 }
 
-std::vector<result<std::vector<rows>>> connection::impl::exchange(const std::vector<group>& groups) {
-    std::vector<result<std::vector<rows>>> outcomes;
-    outcomes.reserve(groups.size());
+result<std::vector<rows>> connection::impl::attempt(const group& what, bool with_plans) {
     const auto until = steady::now() + present.reply;
     gave_up = waited::ready;
-    bool alive = db != nullptr;
-    bool broken = false;
-    std::size_t sent = 0;
     last_refusal.clear();
-    while (alive && sent < groups.size() && send(groups[sent]))
-        ++sent;
-    alive = alive && flush(until);
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        reply of;
-        if (i < sent && gave_up == waited::ready) read_group(groups[i], until, of);
-        broken = broken || !of.ended;
-        if (of.ended && !of.refused) {
-            outcomes.emplace_back(std::move(of.got));
-            continue;
-        }
-        auto why = of.refused ? std::move(*of.refused) : lost(groups[i]);
-        if (!of.ended) why.in_doubt = groups[i].writes && i < sent;
-        outcomes.emplace_back(tl::unexpected(std::move(why)));
+    const auto steps = steps_of(what, with_plans);
+    const bool sent = db != nullptr && send(steps);
+    reply of;
+    if (sent && flush(until)) read_group(steps, until, of);
+    if (of.ended && !of.refused) return std::move(of.got);
+    auto why = of.refused ? std::move(*of.refused) : lost(what);
+    if (!of.ended) {
+        why.in_doubt = what.writes && sent;
+        close();
     }
-    if (!alive || broken || gave_up != waited::ready || sent < groups.size()) close();
-    return outcomes;
+    return tl::unexpected(std::move(why));
+}
+
+result<std::vector<rows>> connection::impl::exchange(const group& what) {
+    auto outcome = attempt(what, true);
+    if (outcome || db == nullptr || !is_about_plan(last_refusal)) return outcome;
+    if (shows_pooler(last_refusal)) {
+        kept.decide(false);
+    } else {
+        kept.forget();
+    }
+    // Nothing of it was committed. What an earlier group has done in its transaction is lost.
+    if (what.of == group::part::further) return outcome;
+    if (what.of == group::part::first) {
+        if (auto undone = roll_back(); !undone) return undone;
+    }
+    return attempt(what, false);
+}
+
+result<std::vector<rows>> connection::impl::roll_back() {
+    return attempt({{&rollback_statement()}, false, group::part::further}, false);
 }
 
 error connection::impl::lost(const group& what) const {

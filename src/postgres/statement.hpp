@@ -35,11 +35,15 @@ struct bytes_array {
 /// Whether a lost reply leaves something in doubt.
 enum class effect : std::uint8_t { reads, writes };
 
+/// Whether a statement is sent so often that the server is to keep its plan, made once and for any
+/// parameters.
+enum class planning : std::uint8_t { each_time, once };
+
 class statement {
 public:
     /// `doing` continues "cannot ..." and is followed by the server's name: "read the leases in".
-    statement(std::string sql, effect what, std::string doing)
-        : sql_(std::move(sql)), doing_(std::move(doing)), effect_(what) {}
+    statement(std::string sql, effect what, std::string doing, planning plan = planning::each_time)
+        : sql_(std::move(sql)), doing_(std::move(doing)), effect_(what), plan_(plan) {}
 
     /// Parameters in order, $1 first.
     void add(std::int64_t value);
@@ -80,6 +84,7 @@ public:
     [[nodiscard]] const std::string& sql() const noexcept { return sql_; }
     [[nodiscard]] const std::string& doing() const noexcept { return doing_; }
     [[nodiscard]] bool writes() const noexcept { return effect_ == effect::writes; }
+    [[nodiscard]] bool keeps_plan() const noexcept { return plan_ == planning::once; }
 
     struct parameter {
         type_id type{type_id::unknown};
@@ -108,6 +113,7 @@ private:
     std::string sql_;
     std::string doing_;
     effect effect_;
+    planning plan_;
     std::string encoded_;
     std::vector<slot> parameters_;
 };

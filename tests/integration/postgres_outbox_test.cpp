@@ -75,6 +75,30 @@ TEST(PostgresOutbox, ServesGoharvestsLayoutWithBytesAndPartitions) {
     EXPECT_EQ(relay.sink.log[1].partition, std::nullopt);
 }
 
+TEST(PostgresOutbox, GoesOnWhenAColumnChangesItsTypeUnderARelay) {
+    outbox_place place(support::services().postgres, goharvest_table);
+    const auto put = [&](const char* value) {
+        return place.sql.number(place.on(
+            "INSERT INTO {} (create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys, "
+            "kafka_header_values) VALUES (now(), 'orders', 'k', '" +
+            std::string(value) + "', '{{}}', '{{}}') RETURNING id"
+        ));
+    };
+    postgres_relay relay(place);
+    put("text");
+    ASSERT_TRUE(relay.settles());
+    relay.home.run_for(milliseconds{100});  // plans are kept by now
+    place.run("ALTER TABLE {} ALTER COLUMN kafka_value TYPE bytea USING convert_to(kafka_value, 'UTF8')");
+    put("\\x00ff");
+    ASSERT_TRUE(relay.delivers(2));
+    EXPECT_EQ(relay.sink.log.back().value, std::string("\0\xff", 2));
+    place.run("ALTER TABLE {} ALTER COLUMN kafka_key TYPE bytea USING convert_to(kafka_key, 'UTF8')");
+    put("\\x01");
+    ASSERT_TRUE(relay.delivers(3));
+    EXPECT_EQ(relay.sink.log.back().key, "k");
+    EXPECT_TRUE(relay.settles());
+}
+
 TEST(PostgresOutbox, UpgradesATableThatLacksWhatCameLater) {
     outbox_place place(
         support::services().postgres,

@@ -78,6 +78,10 @@ struct topics_left_out {
     std::vector<std::optional<std::string_view>> views;
 };
 
+statement ask_writers(const outbox_sql& sql) {
+    return {sql.writers, effect::reads, "look for writers of the outbox in", planning::once};
+}
+
 /// Ids between `after` and the last row that this reply does not hold.
 bool leaves_gaps(const row_batch& ahead, row_id after) {
     auto last = after.value();
@@ -223,7 +227,7 @@ result<bool> outbox_reader::read_round(
     std::vector<std::int64_t> last;
     if (reads_ahead) {
         auto& ahead = batch.emplace_back(
-            exact ? sql.ahead_exact : sql.ahead_small, effect::reads, "read the outbox in"
+            exact ? sql.ahead_exact : sql.ahead_small, effect::reads, "read the outbox in", planning::once
         );
         // One more than wanted tells whether there is more.
         ahead.add(request.after.value());
@@ -236,16 +240,17 @@ result<bool> outbox_reader::read_round(
             first.push_back(gap.first.value());
             last.push_back(gap.last.value());
         }
-        auto& gaps = batch.emplace_back(sql.gaps, effect::reads, "probe the gaps of the outbox in");
+        auto& gaps =
+            batch.emplace_back(sql.gaps, effect::reads, "probe the gaps of the outbox in", planning::once);
         gaps.add(std::span<const std::int64_t>(first));
         gaps.add(std::span<const std::int64_t>(last));
         gaps.add(paused.array());
         gaps.add(gap_rows_max + 1);
         gaps.add(static_cast<std::int64_t>(request.gap_bytes_max));
     }
-    batch.emplace_back(sql.status, effect::reads, "look at the outbox in");
+    batch.emplace_back(sql.status, effect::reads, "look at the outbox in", planning::once);
     const bool asks_writers = probes || request.rows_max == 0;
-    if (asks_writers) batch.emplace_back(sql.writers, effect::reads, "look for writers of the outbox in");
+    if (asks_writers) batch.push_back(ask_writers(sql));
 
     // Read committed whatever the default is: each statement has a snapshot of its own.
     auto reading = db.begin(isolation::read_committed);
@@ -296,7 +301,7 @@ result<fetched> outbox_reader::fetch_from(
     reply.writers = std::move(got.writers);
     // Only gaps make it worth knowing who writes, and a sweep tells what becomes of those that are known.
     if (!got.knows_writers && leaves_gaps(*reply.ahead, request.after)) {
-        const auto writers = db.run({table.sql.writers, effect::reads, "look for writers of the outbox in"});
+        const auto writers = db.run(ask_writers(table.sql));
         if (!writers) return tl::unexpected(writers.error());
         reply.writers = writers_of(*writers);
     }
@@ -376,8 +381,11 @@ result<outbox_look> outbox_reader::look(connection& db, row_id low_water) {
         // Rows that are held back may lie below the mark.
         const auto above = paused_.empty() ? low_water : row_id{};
         std::vector<statement> batch;
-        batch.push_back(statement(table.sql.look, effect::reads, "count the outbox in").with(above.value()));
-        batch.emplace_back(table.sql.holders, effect::reads, "look for writers of the outbox in");
+        batch.push_back(statement(table.sql.look, effect::reads, "count the outbox in", planning::once)
+                            .with(above.value()));
+        batch.emplace_back(
+            table.sql.holders, effect::reads, "look for writers of the outbox in", planning::once
+        );
         const auto got = db.run_together(batch);
         if (!got) return tl::unexpected(got.error());
         outbox_look seen;

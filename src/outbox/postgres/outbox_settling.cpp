@@ -29,6 +29,40 @@ void add(statement& to, const lane_key& lane) {
     to.add(lane.partition);
 }
 
+/// The ids of a deletion, which must outlive its statement: one by one when they are few, as in steady work.
+struct removal {
+    explicit removal(const std::vector<id_range>& delivered) {
+        constexpr std::int64_t few = 256;
+        std::int64_t count = 0;
+        for (const auto& range : delivered)
+            count += range.last.value() - range.first.value() + 1;
+        one_by_one = count <= few;
+        for (const auto& range : delivered) {
+            if (one_by_one) {
+                for (auto id = range.first.value(); id <= range.last.value(); ++id)
+                    first.push_back(id);
+            } else {
+                first.push_back(range.first.value());
+                last.push_back(range.last.value());
+            }
+        }
+    }
+
+    [[nodiscard]] statement make(const outbox_sql& sql) const {
+        constexpr const char* doing = "delete delivered rows of the outbox in";
+        if (one_by_one) {
+            return statement(sql.remove_ids, effect::writes, doing, planning::once)
+                .with(std::span<const std::int64_t>(first));
+        }
+        return statement(sql.remove_ranges, effect::writes, doing)
+            .with(std::span<const std::int64_t>(first), std::span<const std::int64_t>(last));
+    }
+
+    bool one_by_one{false};
+    std::vector<std::int64_t> first;
+    std::vector<std::int64_t> last;
+};
+
 std::string storable(std::string text) {
     std::replace(text.begin(), text.end(), '\0', ' ');  // which no text of PostgreSQL holds
     return text;
@@ -88,25 +122,18 @@ result<std::uint64_t> outbox_settling::remove_from(
         return 0;
     }
     const bool remember = is_time_to_remember(low_water, from);
-    std::vector<std::int64_t> first;
-    std::vector<std::int64_t> last;
+    const removal which(delivered);
     std::vector<statement> batch;
     if (!delivered.empty()) {
-        for (const auto& range : delivered) {
-            first.push_back(range.first.value());
-            last.push_back(range.last.value());
-        }
-        batch.emplace_back(table.sql.mark_own, effect::reads, "mark a deletion in");
-        auto& deletion =
-            batch.emplace_back(table.sql.remove, effect::writes, "delete delivered rows of the outbox in");
-        deletion.add(std::span<const std::int64_t>(first));
-        deletion.add(std::span<const std::int64_t>(last));
+        batch.emplace_back(table.sql.mark_own, effect::reads, "mark a deletion in", planning::once);
+        auto& deletion = batch.emplace_back(which.make(table.sql));
         deletion.add(mine.value());
         add(deletion, from);
     }
     if (remember) {
-        auto& hint =
-            batch.emplace_back(table.sql.remember, effect::writes, "remember where the outbox begins in");
+        auto& hint = batch.emplace_back(
+            table.sql.remember, effect::writes, "remember where the outbox begins in", planning::once
+        );
         hint.add(low_water.value());
         hint.add(mine.value());
         hint.add(from.generation);

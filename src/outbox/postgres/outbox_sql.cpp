@@ -298,12 +298,18 @@ outbox_sql::outbox_sql(const outbox_layout& of) {
         own_mark,
         static_cast<std::int32_t>(static_cast<std::uint32_t>(of.oid))
     );
-    remove = fmt::format(
+    remove_ranges = fmt::format(
         "DELETE FROM {} o USING unnest($1::bigint[], $2::bigint[]) AS r(lo, hi) WHERE o.id BETWEEN r.lo AND "
         "r.hi AND {} AND {}",
         p.table,
         p.owned("$3"),
         p.same("$4", "$5")
+    );
+    remove_ids = fmt::format(
+        "DELETE FROM {} o WHERE o.id = ANY ($1::bigint[]) AND {} AND {}",
+        p.table,
+        p.owned("$2"),
+        p.same("$3", "$4")
     );
     remember = fmt::format(
         "INSERT INTO {0} (outbox, id, epoch, replay_generation, table_identity) SELECT {1}, $1, $2, $3, $4 "

@@ -54,8 +54,12 @@ struct outbox_sql {
 
     std::string mark_own;
 
-    /// $1, $2: ranges, $3: epoch, $4: file, $5: file of the sequence.
-    std::string remove;
+    /// $1, $2: ranges, $3: epoch, $4: file, $5: file of the sequence. To be planned for each call: beside a
+    /// table that was empty once, a kept plan reads all of it for each range.
+    std::string remove_ranges;
+
+    /// $1: ids, $2: epoch, $3: file, $4: file of the sequence. Slower a row, but there is only one plan.
+    std::string remove_ids;
 
     /// $1: id, $2: epoch, $3: generation, $4: identity.
     std::string remember;

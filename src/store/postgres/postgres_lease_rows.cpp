@@ -88,8 +88,13 @@ statement reading(const std::string& sql) {
     return {sql, effect::reads, "read the leases in"};
 }
 
-statement writing(const std::string& sql) {
-    return {sql, effect::writes, "write the leases in"};
+// At each tick and each heartbeat.
+statement reading_again(const std::string& sql) {
+    return {sql, effect::reads, "read the leases in", planning::once};
+}
+
+statement writing_again(const std::string& sql) {
+    return {sql, effect::writes, "write the leases in", planning::once};
 }
 
 /// Adds the columns of a row in their order.
@@ -203,29 +208,31 @@ lease_rows::lease_rows(std::string_view schema, group_key group)
       shards_(texts_of(schema, "millrace_shard", shard_columns, true)) {}
 
 result<std::vector<worker_row>> lease_rows::list_workers(connection& db) const {
-    const auto found = db.run(reading(workers_.list).with(group_.stream, group_.name));
+    const auto found = db.run(reading_again(workers_.list).with(group_.stream, group_.name));
     if (!found) return tl::unexpected(found.error());
     return decode_all(*found, worker_columns, decode_worker, db);
 }
 
 result<std::vector<shard_row>> lease_rows::list_shards(connection& db) const {
-    const auto found = db.run(reading(shards_.list).with(group_.stream, group_.name));
+    const auto found = db.run(reading_again(shards_.list).with(group_.stream, group_.name));
     if (!found) return tl::unexpected(found.error());
     return decode_all(*found, shard_columns, decode_shard, db);
 }
 
 result<std::optional<lease_row>> lease_rows::read(connection& db, const lease_key& key) const {
     if (const auto* worker = std::get_if<incarnation>(&key)) {
-        const auto found = db.run(reading(workers_.read).with(group_.stream, group_.name, worker->value()));
+        const auto found =
+            db.run(reading_again(workers_.read).with(group_.stream, group_.name, worker->value()));
         if (!found) return tl::unexpected(found.error());
         return decode_all(*found, worker_columns, decode_worker, db).map(first_of<worker_row>);
     }
     if (const auto* shard = std::get_if<shard_id>(&key)) {
-        const auto found = db.run(reading(shards_.read).with(group_.stream, group_.name, shard->value()));
+        const auto found =
+            db.run(reading_again(shards_.read).with(group_.stream, group_.name, shard->value()));
         if (!found) return tl::unexpected(found.error());
         return decode_all(*found, shard_columns, decode_shard, db).map(first_of<shard_row>);
     }
-    const auto found = db.run(reading(groups_.read).with(group_.stream, group_.name));
+    const auto found = db.run(reading_again(groups_.read).with(group_.stream, group_.name));
     if (!found) return tl::unexpected(found.error());
     return decode_all(*found, group_columns, decode_group, db).map(first_of<group_row>);
 }
@@ -234,7 +241,7 @@ result<void> lease_rows::write(connection& db, const lease_row& row, std::option
     const auto& of = std::holds_alternative<worker_row>(row)  ? workers_
                      : std::holds_alternative<shard_row>(row) ? shards_
                                                               : groups_;
-    auto change = writing(expected ? of.update : of.insert).with(group_.stream, group_.name);
+    auto change = writing_again(expected ? of.update : of.insert).with(group_.stream, group_.name);
     std::string sequence;
     std::visit(add_columns{change, sequence}, row);
     if (expected) change.add(expected->value());
@@ -245,7 +252,7 @@ result<void> lease_rows::remove(connection& db, const lease_key& key, version ex
     const auto* worker = std::get_if<incarnation>(&key);
     const auto* shard = std::get_if<shard_id>(&key);
     const auto& of = worker != nullptr ? workers_ : shard != nullptr ? shards_ : groups_;
-    auto change = writing(of.remove).with(group_.stream, group_.name);
+    auto change = writing_again(of.remove).with(group_.stream, group_.name);
     if (worker != nullptr) change.add(worker->value());
     if (shard != nullptr) change.add(shard->value());
     change.add(expected.value());

@@ -92,7 +92,7 @@ TEST(OutboxTexts, QuoteWhateverATableIsCalled) {
     layout.topic = layout.key = layout.value = {quote_identifier("to\"pic"), 25, "text"};
     const outbox_sql sql(layout);
     for (const auto& statement :
-         {sql.ahead_small, sql.ahead_exact, sql.gaps, sql.status, sql.remove, sql.bury, sql.look})
+         {sql.ahead_small, sql.ahead_exact, sql.gaps, sql.status, sql.remove_ids, sql.bury, sql.look})
         EXPECT_THAT(statement, HasSubstr("\"sch\"\"ema\".\"out'"));
     EXPECT_THAT(sql.ahead_small, HasSubstr("o.\"to\"\"pic\""));
 }
