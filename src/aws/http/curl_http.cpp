@@ -1,0 +1,303 @@
+#include "http/curl_http.hpp"
+
+#include "assert.hpp"
+#include "http/transfer.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <variant>
+#include <vector>
+
+namespace millrace::aws {
+
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+struct curl_multi_deleter {
+    void operator()(CURLM* handle) const noexcept { curl_multi_cleanup(handle); }
+};
+
+void start_libcurl() {
+    static const auto started = curl_global_init(CURL_GLOBAL_DEFAULT);
+    MILLRACE_ASSERT(started == CURLE_OK);
+}
+
+/// What other threads give to this one.
+struct asked_request {
+    http_request what;
+    http_done done;
+    steady_time deadline;
+    bool refused{false};  ///< Too many wait.
+};
+struct asked_call {
+    steady_time when;
+    std::function<void()> what;
+};
+using asked = std::variant<asked_request, asked_call>;
+
+error give_up(errc code, const char* why) {
+    const auto retry = code == errc::cancelled ? retry_advice::never : retry_advice::after_delay;
+    return {code, retry, false, why};
+}
+
+}  // namespace
+
+struct curl_http::impl {
+    explicit impl(curl_http_options given) : options(std::move(given)) {}
+
+    void ask(asked what);
+    void run();
+    void take_asked();
+    void wait(asked_request what);
+    void run_timers();
+    void begin_waiting();
+    void give_up_on(transfer& which);
+    void finish_done();
+    void complete(transfer& which, result<http_reply> outcome);
+    void poll();
+    void cancel_all();
+
+    /// A request that no handle carries yet.
+    struct waiting_request {
+        asked_request asked_for;
+        timers::iterator deadline;
+        bool dropped{false};  ///< Its deadline has passed.
+    };
+
+    curl_http_options options;
+    std::unique_ptr<CURLM, curl_multi_deleter> multi;
+
+    std::mutex mutex;
+    std::vector<asked> incoming;  // guarded
+    std::size_t open{0};          // guarded; requests that are not complete
+    bool stop{false};             // guarded
+
+    std::vector<asked> taken;  // the thread's, as all below
+    timers timed;
+    std::deque<std::shared_ptr<waiting_request>> waiting;
+    std::vector<std::unique_ptr<transfer>> under_way;
+    std::vector<std::unique_ptr<transfer>> idle;
+
+    std::thread thread;
+};
+
+curl_http::curl_http(curl_http_options options) : impl_(std::make_unique<impl>(std::move(options))) {
+    start_libcurl();
+    auto& me = *impl_;
+    MILLRACE_ASSERT(me.options.connections_max >= 1 && me.options.requests_max >= 1);
+    if (me.options.ca_file.empty()) {
+        if (const char* const named = std::getenv("AWS_CA_BUNDLE")) me.options.ca_file = named;
+    }
+    me.multi.reset(curl_multi_init());
+    if (!me.multi) throw std::bad_alloc();
+    const auto connections = static_cast<long>(me.options.connections_max);
+    curl_multi_setopt(me.multi.get(), CURLMOPT_MAX_HOST_CONNECTIONS, connections);
+    curl_multi_setopt(me.multi.get(), CURLMOPT_MAXCONNECTS, connections);
+    curl_multi_setopt(me.multi.get(), CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+    me.thread = std::thread([&me] { me.run(); });
+}
+
+curl_http::~curl_http() {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        impl_->stop = true;
+    }
+    curl_multi_wakeup(impl_->multi.get());
+    impl_->thread.join();
+}
+
+void curl_http::send(http_request what, http_done done) {
+    const auto deadline = steady::now() + what.timeout;
+    impl_->ask(asked_request{std::move(what), std::move(done), deadline});
+}
+
+void curl_http::call_after(milliseconds pause, std::function<void()> what) {
+    impl_->ask(asked_call{steady::now() + pause, std::move(what)});
+}
+
+void curl_http::impl::ask(asked what) {
+    bool first = false;
+    {
+        const std::lock_guard lock(mutex);
+        if (auto* const request = std::get_if<asked_request>(&what)) {
+            request->refused = open >= options.requests_max;
+            ++open;
+        }
+        first = incoming.empty();
+        incoming.push_back(std::move(what));
+    }
+    // Its own thread looks before it sleeps.
+    if (first && std::this_thread::get_id() != thread.get_id()) curl_multi_wakeup(multi.get());
+}
+
+void curl_http::impl::run() {
+    for (;;) {
+        {
+            const std::lock_guard lock(mutex);
+            if (stop) break;
+            std::swap(taken, incoming);
+        }
+        take_asked();
+        run_timers();
+        begin_waiting();
+        int running = 0;
+        curl_multi_perform(multi.get(), &running);
+        finish_done();
+        poll();
+    }
+    cancel_all();
+}
+
+void curl_http::impl::take_asked() {
+    for (auto& each : taken) {
+        if (auto* const call = std::get_if<asked_call>(&each)) {
+            timed.emplace(call->when, std::move(call->what));
+        } else {
+            wait(std::move(std::get<asked_request>(each)));
+        }
+    }
+    taken.clear();
+}
+
+void curl_http::impl::wait(asked_request what) {
+    if (what.refused) {
+        {
+            const std::lock_guard lock(mutex);
+            --open;
+        }
+        what.done(tl::unexpected(
+            give_up(errc::throttled, "too many requests wait for a connection; try again later")
+        ));
+        return;
+    }
+    auto request = std::make_shared<waiting_request>(waiting_request{std::move(what), timed.end()});
+    request->deadline = timed.emplace(request->asked_for.deadline, [this, request] {
+        request->dropped = true;
+        request->asked_for.what = {};
+        {
+            const std::lock_guard lock(mutex);
+            --open;
+        }
+        request->asked_for.done(tl::unexpected(give_up(
+            errc::unavailable, "no connection became free in time; the service is slower than the work"
+        )));
+    });
+    waiting.push_back(std::move(request));
+}
+
+void curl_http::impl::run_timers() {
+    const auto now = steady::now();
+    while (!timed.empty() && timed.begin()->first <= now) {
+        const auto what = std::move(timed.begin()->second);
+        timed.erase(timed.begin());
+        what();
+    }
+}
+
+void curl_http::impl::begin_waiting() {
+    while (!waiting.empty() && under_way.size() < options.connections_max) {
+        const auto next = std::move(waiting.front());
+        waiting.pop_front();
+        if (next->dropped) continue;
+        timed.erase(next->deadline);
+        if (idle.empty()) idle.push_back(std::make_unique<transfer>(options));
+        auto* const carrier = under_way.emplace_back(std::move(idle.back())).get();
+        idle.pop_back();
+        carrier->done = std::move(next->asked_for.done);
+        carrier->begin(std::move(next->asked_for.what));
+        carrier->deadline =
+            timed.emplace(next->asked_for.deadline, [this, carrier] { give_up_on(*carrier); });
+        const auto added = curl_multi_add_handle(multi.get(), carrier->handle());
+        MILLRACE_ASSERT(added == CURLM_OK);
+    }
+}
+
+void curl_http::impl::give_up_on(transfer& which) {
+    curl_multi_remove_handle(multi.get(), which.handle());
+    which.deadline = timed.end();
+    complete(which, tl::unexpected(which.given_up(errc::unavailable, "it took longer than its limit")));
+}
+
+void curl_http::impl::finish_done() {
+    int left = 0;
+    while (const auto* const message = curl_multi_info_read(multi.get(), &left)) {
+        if (message->msg != CURLMSG_DONE) continue;
+        auto* const handle = message->easy_handle;
+        const auto how = message->data.result;  // gone when the handle is removed
+        transfer* which = nullptr;
+        curl_easy_getinfo(handle, CURLINFO_PRIVATE, &which);
+        curl_multi_remove_handle(multi.get(), handle);
+        complete(*which, which->end(how));
+    }
+}
+
+void curl_http::impl::complete(transfer& which, result<http_reply> outcome) {
+    if (which.deadline != timed.end()) timed.erase(which.deadline);
+    const auto done = std::move(which.done);
+    const auto at = std::find_if(under_way.begin(), under_way.end(), [&](const auto& each) {
+        return each.get() == &which;
+    });
+    MILLRACE_ASSERT(at != under_way.end());
+    which.clear();
+    idle.push_back(std::move(*at));
+    *at = std::move(under_way.back());
+    under_way.pop_back();
+    {
+        const std::lock_guard lock(mutex);
+        --open;
+    }
+    done(std::move(outcome));
+}
+
+void curl_http::impl::poll() {
+    {
+        const std::lock_guard lock(mutex);
+        if (stop || !incoming.empty()) return;
+    }
+    if (!waiting.empty() && under_way.size() < options.connections_max) return;
+    constexpr auto longest = std::chrono::milliseconds{60'000};
+    auto pause = longest;
+    if (!timed.empty()) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(timed.begin()->first - steady::now());
+        pause = std::clamp(left, std::chrono::milliseconds{0}, longest);
+    }
+    curl_multi_poll(multi.get(), nullptr, 0, static_cast<int>(pause.count()), nullptr);
+}
+
+void curl_http::impl::cancel_all() {
+    constexpr auto why = "the request was given up because the process stops";
+    timed.clear();
+    for (auto& each : under_way)
+        each->deadline = timed.end();
+    for (;;) {  // what is told may send again
+        while (!under_way.empty()) {
+            auto& last = *under_way.back();
+            curl_multi_remove_handle(multi.get(), last.handle());
+            complete(last, tl::unexpected(last.given_up(errc::cancelled, why)));
+        }
+        while (!waiting.empty()) {
+            const auto next = std::move(waiting.front());
+            waiting.pop_front();
+            if (!next->dropped) next->asked_for.done(tl::unexpected(give_up(errc::cancelled, why)));
+        }
+        {
+            const std::lock_guard lock(mutex);
+            std::swap(taken, incoming);
+        }
+        if (taken.empty()) return;
+        for (auto& each : taken) {
+            auto* const request = std::get_if<asked_request>(&each);
+            if (request != nullptr) request->done(tl::unexpected(give_up(errc::cancelled, why)));
+        }
+        taken.clear();
+    }
+}
+
+}  // namespace millrace::aws

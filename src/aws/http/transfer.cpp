@@ -1,0 +1,244 @@
+#include "http/transfer.hpp"
+
+#include "assert.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+namespace millrace::aws {
+
+namespace {
+
+/// All options used are of this version of libcurl, so a refusal is a programming error.
+template <class Value>
+void set(CURL* handle, CURLoption option, Value value) {
+    const auto done = curl_easy_setopt(handle, option, value);
+    MILLRACE_ASSERT(done == CURLE_OK || done == CURLE_OUT_OF_MEMORY);
+    if (done != CURLE_OK) throw std::bad_alloc();
+}
+
+bool has_header(const http_request& request, std::string_view name) {
+    return std::any_of(request.headers.begin(), request.headers.end(), [&](const auto& header) {
+        return header.first.size() == name.size() &&
+               curl_strnequal(header.first.data(), name.data(), name.size()) != 0;
+    });
+}
+
+/// Scheme, host and port of a URL, for people.
+std::string_view origin_of(std::string_view url) {
+    const auto host = url.find("://");
+    const auto begin = host == std::string_view::npos ? 0 : host + 3;
+    return url.substr(0, url.find_first_of("/?#", begin));
+}
+
+}  // namespace
+
+transfer::transfer(const curl_http_options& options)
+    : reply_bytes_max_(options.reply_bytes_max), easy_(curl_easy_init()) {
+    if (!easy_) throw std::bad_alloc();
+    auto* const handle = easy_.get();
+    set(handle, CURLOPT_PRIVATE, this);
+    set(handle, CURLOPT_ERRORBUFFER, why_);
+    set(handle, CURLOPT_NOSIGNAL, 1L);
+    set(handle, CURLOPT_QUICK_EXIT, 1L);  // does not wait for a resolver
+    set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    set(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+    set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
+    set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
+    if (!options.ca_file.empty()) set(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+    set(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+    set(handle, CURLOPT_TCP_KEEPIDLE, 30L);
+    set(handle, CURLOPT_TCP_KEEPINTVL, 10L);
+    set(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
+    set(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(handle,
+        CURLOPT_LOW_SPEED_TIME,
+        static_cast<long>(std::chrono::ceil<std::chrono::seconds>(options.stall_timeout).count()));
+    set(handle, CURLOPT_BUFFERSIZE, 64L << 10);
+    set(handle, CURLOPT_USERAGENT, "millrace");
+    set(handle, CURLOPT_READFUNCTION, &transfer::on_send);
+    set(handle, CURLOPT_READDATA, this);
+    set(handle, CURLOPT_SEEKFUNCTION, &transfer::on_rewind);
+    set(handle, CURLOPT_SEEKDATA, this);
+    set(handle, CURLOPT_HEADERFUNCTION, &transfer::on_header);
+    set(handle, CURLOPT_HEADERDATA, this);
+    set(handle, CURLOPT_WRITEFUNCTION, &transfer::on_body);
+    set(handle, CURLOPT_WRITEDATA, this);
+}
+
+void transfer::begin(http_request what) {
+    request_ = std::move(what);
+    reply_ = {};
+    sent_ = 0;
+    body_sent_ = too_long_ = false;
+    why_[0] = '\0';
+
+    curl_slist* list = nullptr;
+    const auto add = [&](const char* line) {
+        auto* const longer = curl_slist_append(list, line);
+        if (longer == nullptr) {
+            curl_slist_free_all(list);
+            throw std::bad_alloc();
+        }
+        list = longer;
+    };
+    std::string line;
+    for (const auto& [name, value] : request_.headers) {
+        line.assign(name).append(value.empty() ? ";" : ": ").append(value);
+        add(line.c_str());
+    }
+    add("Expect:");
+    if (!has_header(request_, "Content-Type")) add("Content-Type:");
+    if (!has_header(request_, "Accept")) add("Accept:");
+    auto* const handle = easy_.get();
+    set(handle, CURLOPT_HTTPHEADER, list);
+    headers_.reset(list);
+
+    // HTTP/2 shares a connection: worth the wait for the first one to be made, where it can be.
+    const bool tls = request_.url.starts_with("https:");
+    set(handle, CURLOPT_HTTP_VERSION, static_cast<long>(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
+    );
+    set(handle, CURLOPT_PIPEWAIT, tls ? 1L : 0L);
+    set(handle, CURLOPT_URL, request_.url.c_str());
+    set(handle, CURLOPT_NOPROXY, request_.proxy ? static_cast<const char*>(nullptr) : "*");
+    const bool plain_get = request_.method == "GET" && request_.body.empty();
+    if (plain_get) {
+        set(handle, CURLOPT_HTTPGET, 1L);
+    } else {
+        set(handle, CURLOPT_POST, 1L);
+        set(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    }
+    const bool named = !plain_get && request_.method != "POST";
+    set(handle, CURLOPT_CUSTOMREQUEST, named ? request_.method.c_str() : static_cast<const char*>(nullptr));
+}
+
+std::size_t transfer::on_send(char* into, std::size_t size, std::size_t count, void* self) {
+    auto& me = *static_cast<transfer*>(self);
+    const auto bytes = std::min(size * count, me.request_.body.size() - me.sent_);
+    std::memcpy(into, me.request_.body.data() + me.sent_, bytes);
+    me.sent_ += bytes;
+    me.body_sent_ = me.body_sent_ || bytes > 0;
+    return bytes;
+}
+
+// Where libcurl would send a request again on its own, because a kept connection was closed without a reply.
+int transfer::on_rewind(void* self, curl_off_t offset, int origin) {
+    auto& me = *static_cast<transfer*>(self);
+    if (!me.request_.repeatable || offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
+    me.sent_ = 0;
+    return CURL_SEEKFUNC_OK;
+}
+
+std::size_t transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
+    auto& me = *static_cast<transfer*>(self);
+    constexpr std::size_t head_bytes_max = 64 << 10;
+    const std::string_view line(data, size * count);
+    if (line.starts_with("HTTP/")) {  // also after an interim reply, or of a proxy
+        me.reply_.head.clear();
+        return line.size();
+    }
+    if (me.reply_.head.size() + line.size() > head_bytes_max) {
+        me.too_long_ = true;
+        return 0;
+    }
+    me.reply_.head.append(line);
+    return line.size();
+}
+
+std::size_t transfer::on_body(char* data, std::size_t size, std::size_t count, void* self) {
+    auto& me = *static_cast<transfer*>(self);
+    const auto bytes = size * count;
+    auto& body = me.reply_.body;
+    if (body.empty()) {
+        curl_off_t announced = 0;
+        curl_easy_getinfo(me.easy_.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
+        if (announced > 0) body.reserve(std::min(static_cast<std::size_t>(announced), me.reply_bytes_max_));
+    }
+    if (body.size() + bytes > me.reply_bytes_max_) {
+        me.too_long_ = true;
+        return 0;
+    }
+    body.append(data, bytes);
+    return bytes;
+}
+
+result<http_reply> transfer::end(CURLcode how) {
+    if (how != CURLE_OK) return tl::unexpected(failure(how));
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    reply_.status = static_cast<int>(status);
+    return std::move(reply_);
+}
+
+error transfer::given_up(errc code, std::string_view why) const {
+    return {
+        code,
+        code == errc::cancelled ? retry_advice::never : retry_advice::after_delay,
+        anything_sent(),
+        fmt::format("{}: {}", where(), why)};
+}
+
+void transfer::clear() {
+    request_ = {};
+    reply_ = {};
+}
+
+bool transfer::anything_sent() const {
+    if (!request_.body.empty()) return body_sent_;
+    long bytes = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_REQUEST_SIZE, &bytes);
+    return bytes > 0;
+}
+
+std::string transfer::where() const {
+    return fmt::format("cannot have an answer of {}", origin_of(request_.url));
+}
+
+error transfer::failure(CURLcode how) const {
+    const auto text = fmt::format("{}: {}", where(), why_[0] == '\0' ? curl_easy_strerror(how) : why_);
+    const bool sent = anything_sent();
+    constexpr auto later = retry_advice::after_delay;
+    switch (how) {
+        case CURLE_URL_MALFORMAT:
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            return {errc::invalid_config, retry_advice::never, false, text + "; correct the URL"};
+        case CURLE_PEER_FAILED_VERIFICATION:
+        case CURLE_SSL_ISSUER_ERROR:
+            return {
+                errc::permission_denied,
+                later,
+                false,
+                text +
+                    "; the certificate is not trusted: name its authority's PEM file in AWS_CA_BUNDLE, or "
+                    "correct the host's name"};
+        case CURLE_SSL_CACERT_BADFILE:
+            return {
+                errc::invalid_config,
+                later,
+                false,
+                text + "; check the file of authorities that AWS_CA_BUNDLE or the options name"};
+        case CURLE_COULDNT_RESOLVE_HOST:
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            return {errc::unavailable, later, sent, text + "; check the name in the endpoint, and the DNS"};
+        case CURLE_COULDNT_CONNECT:
+            return {errc::unavailable, later, sent, text + "; check that it runs, and the address"};
+        case CURLE_WRITE_ERROR:
+            if (too_long_) {
+                return {
+                    errc::corrupt,
+                    later,
+                    sent,
+                    fmt::format("{}: its reply is longer than {} bytes", where(), reply_bytes_max_)};
+            }
+            break;
+        default:
+            break;
+    }
+    return {errc::unavailable, later, sent, text + "; the connection may be bad, or the service overloaded"};
+}
+
+}  // namespace millrace::aws
