@@ -10,6 +10,9 @@ readonly here
 readonly postgres_bin=/usr/lib/postgresql/15/bin
 readonly cache=${MILLRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/millrace}
 readonly kafka=$cache/kafka-4.4.0
+kinesis=$cache/node-$(sha256sum "$here/package-lock.json" | head -c 12)  # and the DynamoDB
+moto=$cache/moto-$(sha256sum "$here/requirements.txt" | head -c 12)
+readonly kinesis moto
 readonly short_lived_java=(java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
 
 die() { printf 'services: %s\n' "$*" >&2; exit 1; }
@@ -48,24 +51,58 @@ free_port() {
     echo "$port"
 }
 
-# Files are made complete in a folder beside and moved, so that whoever sees the folder sees all of it.
-install_kafka() {
-    [ ! -f "$kafka/classes" ] || return 0
+# make_once FOLDER COMMAND: COMMAND FOLDER.new makes what is to be in the cache's folder, unless it is there. Files
+# are made complete in a folder beside and moved, so that whoever sees the folder sees all of it.
+make_once() {
+    local folder=$1 make=$2 lock
+    [ ! -d "$folder" ] || return 0
     mkdir -p "$cache"
     exec {lock}>"$cache/lock"
     flock "$lock"
-    if [ ! -d "$kafka" ]; then
-        local new="$kafka.new"
-        rm -rf "$new"
-        mkdir "$new"
-        mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
-            -DoutputDirectory="$new/libs" || die "Maven cannot fetch Kafka; see above"
-        make_certificates "$new/tls"
-        format_kafka "$new"
-        mv "$new" "$kafka"
+    if [ ! -d "$folder" ]; then
+        rm -rf "$folder.new"
+        mkdir "$folder.new"
+        "$make" "$folder.new"
+        mv "$folder.new" "$folder"
     fi
+    exec {lock}>&-
+}
+
+install_kafka() {
+    make_once "$kafka" make_kafka
+    [ ! -f "$kafka/classes" ] || return 0
+    local lock
+    exec {lock}>"$cache/lock"
+    flock "$lock"
     [ -f "$kafka/classes" ] || archive_classes
-    flock -u "$lock"
+    exec {lock}>&-
+}
+
+make_kafka() {
+    mvn -q -B -f "$here/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+        -DoutputDirectory="$1/libs" || die "Maven cannot fetch Kafka; see above"
+    make_certificates "$1/tls"
+    format_kafka "$1"
+}
+
+install_kinesis() { make_once "$kinesis" make_kinesis; }
+
+# Certificates of its own: those in the package are nobody's.
+make_kinesis() {
+    cp "$here/package.json" "$here/package-lock.json" "$1"
+    (cd "$1" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2) ||
+        die "npm cannot fetch the Kinesis and the DynamoDB of the tests; see above"
+    make_certificates "$1/tls"
+    node -e 'const [fs, tls] = [require("fs"), process.argv[1]];
+        const text = name => fs.readFileSync(tls + "/" + name, "utf8");
+        fs.writeFileSync(tls + "/server.json", JSON.stringify({ server: { cert: text("server.crt"), key: text("server.key") } }))' "$1/tls"
+}
+
+install_moto() { make_once "$moto" make_moto; }
+
+make_moto() {
+    python3 -m venv "$1" || die "python3 -m venv fails; see above"
+    "$1/bin/python" -m pip install -q --no-deps -r "$here/requirements.txt" || die "pip cannot fetch moto; see above"
 }
 
 make_certificates() {
@@ -267,62 +304,172 @@ CONFIGURATION
 
 pgbouncer_run() { become_postgres KILL /usr/sbin/pgbouncer "$1/pgbouncer.ini"; }
 
-# shared FOLDER: a PostgreSQL and a Kafka; FOLDER/env names them once both answer; until SIGTERM or SIGINT.
-shared() {
-    local folder=$1 data pids=() limit=$((SECONDS + 90))
+# kinesis_init FOLDER [NAME=value ...] (environment, such as SHARD_LIMIT=50)
+kinesis_init() {
+    local folder=$1 port tls
+    shift
+    install_kinesis
     mkdir -p "$folder"
-    rm -f "$folder/env"
+    port=$(free_port) tls=$(free_port)
+    printf '%s\n' SHARD_LIMIT=2000 LOG_LEVEL=ERROR "$@" >"$folder/environment"
+    printf '%s\n' "port=$port" "tls_port=$tls" "tls=$kinesis/tls" | tee "$folder/address"
+}
+
+kinesis_run() {
+    local folder=$1 what environment=()
+    for what in CREATE_STREAM DELETE_STREAM SPLIT_SHARD MERGE_SHARDS UPDATE_SHARD_COUNT REGISTER_STREAM_CONSUMER \
+        DEREGISTER_STREAM_CONSUMER; do
+        environment+=("${what}_DURATION=5ms")
+    done
+    mapfile -t -O ${#environment[@]} environment <"$folder/environment"
+    cd "$folder"  # where it may keep data
+    become KILL env "${environment[@]}" KINESIS_MOCK_CERT_PATH="$kinesis/tls/server.json" \
+        KINESIS_MOCK_PLAIN_PORT="$(in_address port "$folder")" KINESIS_MOCK_TLS_PORT="$(in_address tls_port "$folder")" \
+        node "$kinesis/node_modules/kinesis-local/main.js"
+}
+
+# dynamodb_init FOLDER [ARGUMENT ...]: keeps its data in the folder, over a SIGKILL, too.
+dynamodb_init() {
+    local folder=$1
+    shift
+    install_kinesis
+    mkdir -p "$folder/data"
+    [ $# -eq 0 ] || printf '%s\n' "$@" >"$folder/arguments"
+    echo "port=$(free_port)" | tee "$folder/address"
+}
+
+dynamodb_run() {
+    local arguments=()
+    [ ! -f "$1/arguments" ] || mapfile -t arguments <"$1/arguments"
+    become KILL node "$kinesis/node_modules/dynalite/cli.js" --host 127.0.0.1 --port "$(in_address port "$1")" \
+        --path "$1/data" --createTableMs 5 --deleteTableMs 5 --updateTableMs 5 "${arguments[@]}"
+}
+
+moto_init() {
+    install_moto
+    mkdir -p "$1"
+    echo "port=$(free_port)" | tee "$1/address"
+}
+
+# Signatures are checked after a test has posted 0 to /moto-api/reset-auth.
+moto_run() {
+    become KILL env INITIAL_NO_AUTH_ACTION_COUNT=999999999 \
+        "$moto/bin/python" -m moto.server -H 127.0.0.1 -p "$(in_address port "$1")"
+}
+
+# in_address NAME FOLDER
+in_address() { sed -n "s/^$1=//p" "$2/address"; }
+
+# http_answers PORT PATH
+http_answers() {
+    local connection status
+    { exec {connection}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
+    printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" >&"$connection"
+    IFS= read -r -t 5 status <&"$connection" || status=
+    exec {connection}>&-
+    [[ $status == HTTP/1.?\ 200* ]]
+}
+
+# For each of the shared servers: is it ready, and what are its addresses?
+postgres_ready() { $postgres_bin/pg_isready -q -h 127.0.0.1 -p "$(in_address port "$1")" -U postgres; }
+postgres_names() { echo "MILLRACE_TEST_POSTGRES=postgresql://postgres@127.0.0.1:$(in_address port "$1")/postgres"; }
+kafka_ready() { grep -q 'Kafka Server started' "$2"; }
+kafka_names() {
+    sed -n -e 's/^plaintext=/MILLRACE_TEST_KAFKA=127.0.0.1:/p' -e 's/^ssl=/MILLRACE_TEST_KAFKA_SSL=127.0.0.1:/p' \
+        -e 's/^sasl=/MILLRACE_TEST_KAFKA_SASL=127.0.0.1:/p' -e 's/^tls=/MILLRACE_TEST_TLS=/p' "$1/address"
+}
+kinesis_ready() { http_answers "$(in_address port "$1")" /healthcheck; }
+kinesis_names() {
+    echo "MILLRACE_TEST_KINESIS=http://127.0.0.1:$(in_address port "$1")"
+    echo "MILLRACE_TEST_KINESIS_TLS=https://localhost:$(in_address tls_port "$1")"
+    echo "MILLRACE_TEST_KINESIS_CA=$(in_address tls "$1")/ca.crt"
+}
+dynamodb_ready() { http_answers "$(in_address port "$1")" /; }
+dynamodb_names() { echo "MILLRACE_TEST_DYNAMODB=http://127.0.0.1:$(in_address port "$1")"; }
+moto_ready() { http_answers "$(in_address port "$1")" /moto-api/; }
+moto_names() { echo "MILLRACE_TEST_MOTO=http://127.0.0.1:$(in_address port "$1")"; }
+
+# shared FOLDER SERVER ...: runs one of each; FOLDER/env names them once all answer; until SIGTERM or SIGINT.
+shared() {
+    local folder=$1 data server limit=$((SECONDS + 90))
+    shift
+    mkdir -p "$folder"
+    rm -f "$folder/env" "$folder/env.new"
     echo $$ >"$folder/pid"
     data=$(mktemp -d "${TMPDIR:-/tmp}/millrace-services-XXXXXX")
     chmod 755 "$data"
+    declare -gA pids=()
     # shellcheck disable=SC2064  # these names are local
-    trap "rm -f '$folder/env'; kill -KILL \${kafka_pid:-} 2>/dev/null; kill -QUIT \${postgres_pid:-} 2>/dev/null; wait; rm -rf '$data' '$folder/pid'" EXIT
+    trap "rm -f '$folder/env'; end_servers; rm -rf '$data' '$folder/pid'" EXIT
     trap 'exit 0' TERM INT HUP
-    postgres_init "$data/postgres" >/dev/null
-    kafka_init "$data/kafka" >/dev/null
-    postgres_run "$data/postgres" >"$folder/postgres.log" 2>&1 &
-    postgres_pid=$!
-    kafka_run "$data/kafka" >"$folder/kafka.log" 2>&1 &
-    kafka_pid=$!
-    pids=("$postgres_pid" "$kafka_pid")
-    local postgres_port
-    postgres_port=$(sed -n 's/^port=//p' "$data/postgres/address")
-    until grep -q 'Kafka Server started' "$folder/kafka.log" &&
-        $postgres_bin/pg_isready -q -h 127.0.0.1 -p "$postgres_port" -U postgres; do
-        kill -0 "${pids[@]}" 2>/dev/null || die "a server has ended; see $folder/postgres.log and $folder/kafka.log"
-        [ $SECONDS -lt $limit ] || die "no server within 90 s; see $folder/postgres.log and $folder/kafka.log"
-        sleep 0.1
+    for server in "$@"; do
+        "${server}_init" "$data/$server" >/dev/null
+        "${server}_run" "$data/$server" >"$folder/$server.log" 2>&1 &
+        pids[$server]=$!
     done
-    {
-        echo "MILLRACE_TEST_POSTGRES=postgresql://postgres@127.0.0.1:$postgres_port/postgres"
-        sed -n -e 's/^plaintext=/MILLRACE_TEST_KAFKA=127.0.0.1:/p' -e 's/^ssl=/MILLRACE_TEST_KAFKA_SSL=127.0.0.1:/p' \
-            -e 's/^sasl=/MILLRACE_TEST_KAFKA_SASL=127.0.0.1:/p' -e 's/^tls=/MILLRACE_TEST_TLS=/p' "$data/kafka/address"
-    } >"$folder/env.new"
+    for server in "$@"; do
+        until "${server}_ready" "$data/$server" "$folder/$server.log"; do
+            kill -0 "${pids[@]}" 2>/dev/null || die "a server has ended; see $folder/*.log"
+            [ $SECONDS -lt $limit ] || die "no $server within 90 s; see $folder/$server.log"
+            sleep 0.1
+        done
+        "${server}_names" "$data/$server" >>"$folder/env.new"
+    done
     mv "$folder/env.new" "$folder/env"
     wait -n "${pids[@]}" || true
-    die "a server has ended; see $folder/postgres.log and $folder/kafka.log"
+    die "a server has ended; see $folder/*.log"
+}
+
+# PostgreSQL shuts down at once by SIGQUIT, and takes its children with it; the others keep nothing.
+end_servers() {
+    local server signal
+    for server in "${!pids[@]}"; do
+        if [ "$server" = postgres ]; then signal=QUIT; else signal=KILL; fi
+        kill -$signal "${pids[$server]}" 2>/dev/null || true  # may have ended
+    done
+    wait
+}
+
+install() {
+    local server
+    for server in "$@"; do
+        case $server in
+            postgres) ;;  # a package
+            dynamodb) install_kinesis ;;
+            *) "install_$server" ;;
+        esac
+    done
 }
 
 help() {
     cat <<'TEXT'
 usage: services.sh COMMAND ...
 
-  install                                              fetch Kafka (Maven) into the cache, once
-  shared FOLDER                                        run what tests share; addresses in FOLDER/env
+  install SERVER ...                                   fetch what is no package of the system into the cache, once
+  shared FOLDER SERVER ...                             run what tests share; addresses in FOLDER/env
+      SERVER: postgres, kafka (Maven), kinesis, dynamodb (npm), moto (pip)
   postgres init FOLDER [--standby-of PORT] [name=value ...]
   kafka init FOLDER [--proxied PORT] [name=value ...]
   pgbouncer init FOLDER POSTGRES_PORT [name=value ...]
+  kinesis init FOLDER [NAME=value ...]                 environment, such as SHARD_LIMIT=50
+  dynamodb init FOLDER [ARGUMENT ...]                  dynalite's, such as --createTableMs 500
+  moto init FOLDER
                                                        prepare an instance and print its ports
-  postgres|kafka|pgbouncer run FOLDER                  become the server
+  postgres|kafka|pgbouncer|kinesis|dynamodb|moto run FOLDER
+                                                       become the server
+  answers PORT PATH                                    whether a GET is answered with 200
   kafka tool TopicCommand|ConfigCommand|AclCommand|... ARGUMENT ...
 TEXT
 }
 
 command=${1:-help}
 case "$command${2:+ $2}" in
-    install) install_kafka ;;
-    shared\ *) shared "$2" ;;
-    postgres\ init | postgres\ run | kafka\ init | kafka\ run | kafka\ tool | pgbouncer\ init | pgbouncer\ run)
+    install\ *) shift; install "$@" ;;
+    shared\ *) shift; shared "$@" ;;
+    kafka\ tool) shift 2; kafka_tool "$@" ;;
+    answers\ *) http_answers "$2" "$3" ;;
+    postgres\ init | postgres\ run | kafka\ init | kafka\ run | pgbouncer\ init | pgbouncer\ run | \
+        kinesis\ init | kinesis\ run | dynamodb\ init | dynamodb\ run | moto\ init | moto\ run)
         verb=$2
         shift 2
         "${command}_$verb" "$@"

@@ -218,10 +218,52 @@ bool private_pgbouncer::ready() const {
     return postgres_answers(url());
 }
 
+private_kinesis::private_kinesis(const std::vector<std::string>& settings)
+    : private_server("kinesis", settings) {
+    start();
+}
+
+std::uint16_t private_kinesis::port() const {
+    return to_port(address("port"));
+}
+
+bool private_kinesis::ready() const {
+    return http_answers(port(), "/healthcheck");
+}
+
+private_dynamodb::private_dynamodb(const std::vector<std::string>& arguments)
+    : private_server("dynamodb", arguments) {
+    start();
+}
+
+std::uint16_t private_dynamodb::port() const {
+    return to_port(address("port"));
+}
+
+bool private_dynamodb::ready() const {
+    return http_answers(port(), "/");
+}
+
+private_moto::private_moto() : private_server("moto", {}) {
+    start();
+}
+
+std::uint16_t private_moto::port() const {
+    return to_port(address("port"));
+}
+
+bool private_moto::ready() const {
+    return http_answers(port(), "/moto-api/");
+}
+
+bool http_answers(std::uint16_t port, const std::string& path) {
+    return support::run({script, "answers", std::to_string(port), path}, std::string{}, patience).status == 0;
+}
+
 std::uint16_t port_of(const std::string& url) {
-    const auto authority = url.find("//") + 2;
-    const auto colon = url.find(':', url.find_first_of("@/", authority));
-    return to_port(url.substr(colon + 1));
+    const auto user_end = url.find('@');
+    const auto host = user_end == std::string::npos ? url.find("//") + 2 : user_end;
+    return to_port(url.substr(url.find(':', host) + 1));
 }
 
 }  // namespace millrace::support

@@ -124,7 +124,49 @@ private:
     [[nodiscard]] bool ready() const override;
 };
 
-/// The port of a `postgresql://` address, such as the shared server's.
+/// kinesis-local: forgets everything when it ends.
+class private_kinesis : public private_server {
+public:
+    /// Of its environment, such as `SHARD_LIMIT=10`.
+    explicit private_kinesis(const std::vector<std::string>& settings = {});
+
+    [[nodiscard]] std::uint16_t port() const;
+    [[nodiscard]] std::string endpoint() const { return "http://127.0.0.1:" + address("port"); }
+    [[nodiscard]] std::string tls_endpoint() const { return "https://localhost:" + address("tls_port"); }
+
+private:
+    [[nodiscard]] bool ready() const override;
+};
+
+/// dynalite: what it has acknowledged is there again after `kill` and `start`.
+class private_dynamodb : public private_server {
+public:
+    /// Of its command line, such as `--createTableMs`, `500`.
+    explicit private_dynamodb(const std::vector<std::string>& arguments = {});
+
+    [[nodiscard]] std::uint16_t port() const;
+    [[nodiscard]] std::string endpoint() const { return "http://127.0.0.1:" + address("port"); }
+
+private:
+    [[nodiscard]] bool ready() const override;
+};
+
+/// moto, whose checks of signatures a test may switch on.
+class private_moto : public private_server {
+public:
+    private_moto();
+
+    [[nodiscard]] std::uint16_t port() const;
+    [[nodiscard]] std::string endpoint() const { return "http://127.0.0.1:" + address("port"); }
+
+private:
+    [[nodiscard]] bool ready() const override;
+};
+
+/// Whether a server at this port of 127.0.0.1 answers a GET by HTTP with 200.
+[[nodiscard]] bool http_answers(std::uint16_t port, const std::string& path);
+
+/// The port of a `postgresql://` or `http://` address, such as the shared server's.
 [[nodiscard]] std::uint16_t port_of(const std::string& url);
 
 }  // namespace millrace::support

@@ -42,7 +42,12 @@ const shared_services& services() {
             .kafka = address(file, "MILLRACE_TEST_KAFKA"),
             .kafka_ssl = address(file, "MILLRACE_TEST_KAFKA_SSL"),
             .kafka_sasl = address(file, "MILLRACE_TEST_KAFKA_SASL"),
-            .tls = address(file, "MILLRACE_TEST_TLS")};
+            .tls = address(file, "MILLRACE_TEST_TLS"),
+            .kinesis_endpoint = address(file, "MILLRACE_TEST_KINESIS"),
+            .kinesis_tls_endpoint = address(file, "MILLRACE_TEST_KINESIS_TLS"),
+            .kinesis_ca = address(file, "MILLRACE_TEST_KINESIS_CA"),
+            .dynamodb_endpoint = address(file, "MILLRACE_TEST_DYNAMODB"),
+            .moto_endpoint = address(file, "MILLRACE_TEST_MOTO")};
     }();
     return found;
 }
