@@ -32,6 +32,12 @@ void lease_tables(std::string_view columns);
 void postgres_values(std::string_view bytes);
 void postgres_address(std::string_view text);
 #endif
+#ifdef MILLRACE_WITH_AWS
+void aws_profiles(std::string_view text);
+void aws_key_document(std::string_view json);
+void aws_sts_reply(std::string_view xml);
+void aws_key_place(std::string_view url);
+#endif
 
 struct target {
     std::string_view name;
@@ -52,6 +58,12 @@ inline constexpr std::array targets{
 #ifdef MILLRACE_WITH_POSTGRES
     target{"postgres_values", postgres_values},
     target{"postgres_address", postgres_address},
+#endif
+#ifdef MILLRACE_WITH_AWS
+    target{"aws_profiles", aws_profiles},
+    target{"aws_key_document", aws_key_document},
+    target{"aws_sts_reply", aws_sts_reply},
+    target{"aws_key_place", aws_key_place},
 #endif
 };
 
