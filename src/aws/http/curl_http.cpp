@@ -58,7 +58,8 @@ struct curl_http::impl {
     void wait(asked_request what);
     void run_timers();
     void begin_waiting();
-    void give_up_on(transfer& which);
+    void give_up_on(transfer& which, const char* why);
+    void give_up_on_stalled();
     void finish_done();
     void complete(transfer& which, result<http_reply> outcome);
     void poll();
@@ -150,6 +151,7 @@ void curl_http::impl::run() {
         int running = 0;
         curl_multi_perform(multi.get(), &running);
         finish_done();
+        give_up_on_stalled();
         poll();
     }
     cancel_all();
@@ -212,17 +214,30 @@ void curl_http::impl::begin_waiting() {
         idle.pop_back();
         carrier->done = std::move(next->asked_for.done);
         carrier->begin(std::move(next->asked_for.what));
-        carrier->deadline =
-            timed.emplace(next->asked_for.deadline, [this, carrier] { give_up_on(*carrier); });
+        carrier->deadline = timed.emplace(next->asked_for.deadline, [this, carrier] {
+            carrier->deadline = timed.end();
+            give_up_on(*carrier, "it took longer than its limit");
+        });
         const auto added = curl_multi_add_handle(multi.get(), carrier->handle());
         MILLRACE_ASSERT(added == CURLM_OK);
     }
 }
 
-void curl_http::impl::give_up_on(transfer& which) {
+void curl_http::impl::give_up_on(transfer& which, const char* why) {
     curl_multi_remove_handle(multi.get(), which.handle());
-    which.deadline = timed.end();
-    complete(which, tl::unexpected(which.given_up(errc::unavailable, "it took longer than its limit")));
+    complete(which, tl::unexpected(which.given_up(errc::unavailable, why)));
+}
+
+// libcurl's own limit of speed looks at an average, and so answers up to 5 s late.
+void curl_http::impl::give_up_on_stalled() {
+    const auto before = steady::now() - options.stall_timeout;
+    for (std::size_t i = 0; i < under_way.size();) {
+        if (under_way[i]->moved() <= before) {
+            give_up_on(*under_way[i], "no byte moved for too long");  // another one takes its place
+        } else {
+            ++i;
+        }
+    }
 }
 
 void curl_http::impl::finish_done() {
@@ -263,11 +278,12 @@ void curl_http::impl::poll() {
     }
     if (!waiting.empty() && under_way.size() < options.connections_max) return;
     constexpr auto longest = std::chrono::milliseconds{60'000};
-    auto pause = longest;
-    if (!timed.empty()) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(timed.begin()->first - steady::now());
-        pause = std::clamp(left, std::chrono::milliseconds{0}, longest);
-    }
+    auto until = steady::now() + longest;
+    if (!timed.empty()) until = std::min(until, timed.begin()->first);
+    for (const auto& each : under_way)
+        until = std::min(until, each->moved() + options.stall_timeout);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now());
+    const auto pause = std::max(left, std::chrono::milliseconds{0});
     curl_multi_poll(multi.get(), nullptr, 0, static_cast<int>(pause.count()), nullptr);
 }
 

@@ -38,7 +38,9 @@ std::string_view origin_of(std::string_view url) {
 }  // namespace
 
 transfer::transfer(const curl_http_options& options)
-    : reply_bytes_max_(options.reply_bytes_max), easy_(curl_easy_init()) {
+    : reply_bytes_max_(options.reply_bytes_max),
+      connect_timeout_(options.connect_timeout),
+      easy_(curl_easy_init()) {
     if (!easy_) throw std::bad_alloc();
     auto* const handle = easy_.get();
     set(handle, CURLOPT_PRIVATE, this);
@@ -54,10 +56,6 @@ transfer::transfer(const curl_http_options& options)
     set(handle, CURLOPT_TCP_KEEPIDLE, 30L);
     set(handle, CURLOPT_TCP_KEEPINTVL, 10L);
     set(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
-    set(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    set(handle,
-        CURLOPT_LOW_SPEED_TIME,
-        static_cast<long>(std::chrono::ceil<std::chrono::seconds>(options.stall_timeout).count()));
     set(handle, CURLOPT_BUFFERSIZE, 64L << 10);
     set(handle, CURLOPT_USERAGENT, "millrace");
     set(handle, CURLOPT_READFUNCTION, &transfer::on_send);
@@ -74,7 +72,8 @@ void transfer::begin(http_request what) {
     request_ = std::move(what);
     reply_ = {};
     sent_ = 0;
-    body_sent_ = too_long_ = false;
+    body_sent_ = too_long_ = head_complete_ = false;
+    moved_ = std::chrono::steady_clock::now() + connect_timeout_;
     why_[0] = '\0';
 
     curl_slist* list = nullptr;
@@ -121,6 +120,7 @@ std::size_t transfer::on_send(char* into, std::size_t size, std::size_t count, v
     const auto bytes = std::min(size * count, me.request_.body.size() - me.sent_);
     std::memcpy(into, me.request_.body.data() + me.sent_, bytes);
     me.sent_ += bytes;
+    me.moved_ = std::chrono::steady_clock::now();
     me.body_sent_ = me.body_sent_ || bytes > 0;
     return bytes;
 }
@@ -137,6 +137,8 @@ std::size_t transfer::on_header(char* data, std::size_t size, std::size_t count,
     auto& me = *static_cast<transfer*>(self);
     constexpr std::size_t head_bytes_max = 64 << 10;
     const std::string_view line(data, size * count);
+    me.moved_ = std::chrono::steady_clock::now();
+    me.head_complete_ = line == "\r\n" || line == "\n";
     if (line.starts_with("HTTP/")) {  // also after an interim reply, or of a proxy
         me.reply_.head.clear();
         return line.size();
@@ -163,11 +165,16 @@ std::size_t transfer::on_body(char* data, std::size_t size, std::size_t count, v
         return 0;
     }
     body.append(data, bytes);
+    me.moved_ = std::chrono::steady_clock::now();
     return bytes;
 }
 
 result<http_reply> transfer::end(CURLcode how) {
     if (how != CURLE_OK) return tl::unexpected(failure(how));
+    if (!head_complete_) {  // libcurl takes it for a reply without a body
+        return tl::unexpected(given_up(errc::unavailable, "the connection ended within the head of its reply")
+        );
+    }
     long status = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
     reply_.status = static_cast<int>(status);
@@ -205,6 +212,7 @@ error transfer::failure(CURLcode how) const {
     switch (how) {
         case CURLE_URL_MALFORMAT:
         case CURLE_UNSUPPORTED_PROTOCOL:
+            if (sent) break;  // what came back is no HTTP
             return {errc::invalid_config, retry_advice::never, false, text + "; correct the URL"};
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_ISSUER_ERROR:

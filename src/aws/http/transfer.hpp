@@ -42,6 +42,9 @@ public:
     /// The same for a request that is given up.
     [[nodiscard]] error given_up(errc code, std::string_view why) const;
 
+    /// When a byte moved last; until then, when the connection must stand.
+    [[nodiscard]] steady_time moved() const { return moved_; }
+
     /// Frees what the request held; the handle and its connection stay.
     void clear();
 
@@ -59,6 +62,7 @@ private:
     [[nodiscard]] error failure(CURLcode how) const;
 
     std::size_t reply_bytes_max_;
+    milliseconds connect_timeout_;
     std::unique_ptr<CURL, curl_easy_deleter> easy_;
     std::unique_ptr<curl_slist, curl_slist_deleter> headers_;
     http_request request_;
@@ -66,6 +70,8 @@ private:
     std::size_t sent_{0};  ///< Bytes of the body that the next `on_send` begins behind.
     bool body_sent_{false};
     bool too_long_{false};
+    bool head_complete_{false};
+    steady_time moved_;
     char why_[CURL_ERROR_SIZE]{};
 };
 
