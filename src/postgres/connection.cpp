@@ -19,28 +19,28 @@ statement control(std::string sql, effect what, std::string doing) {
 
 /// As one SELECT: SET LOCAL is no part of an implicit transaction, `set_config` is. Nothing here is worth
 /// compiling: a DELETE of 1,000 ranges is thought to be dear beside a large table, and compiling it took 370
-/// of its 440 ms. With the process that serves, by which a pooler is told from the server. A plan that is
-/// kept is never made for the values of one call: weighing the two costs what keeping it saves.
-std::string sql_of(const limits& l, planning plan) {
-    auto sql = fmt::format(
-        "SELECT pg_backend_pid(), set_config('statement_timeout', '{}', true), set_config('lock_timeout', "
-        "'{}', true), "
-        "set_config('idle_in_transaction_session_timeout', '{}', true), set_config('jit', 'off', true)",
-        l.statement.count(),
-        l.lock.count(),
-        l.idle_in_transaction.count()
-    );
-    if (l.by_index) {
-        for (const auto* way : {"enable_seqscan", "enable_bitmapscan", "enable_material"})
-            sql += fmt::format(", set_config('{}', 'off', true)", way);
-    }
-    if (plan == planning::once) sql += ", set_config('plan_cache_mode', 'force_generic_plan', true)";
-    if (l.commit == durability::relaxed) sql += ", set_config('synchronous_commit', 'off', true)";
+/// of its 440 ms. A plan that is kept is never made for the values of one call: weighing the two costs what
+/// keeping it saves. First comes the process that serves, by which a pooler is told from the server.
+std::string sql_of(const limits& l, planning plan, bool for_session) {
+    std::string sql = "SELECT pg_backend_pid()";
+    const auto put = [&](std::string_view name, std::string_view value) {
+        sql += fmt::format(", set_config('{}', {}, {})", name, value, !for_session);
+    };
+    // Within a transaction nothing else was set; a session may have other values of ours.
+    const auto put_or_reset = [&](std::string_view name, bool set, std::string_view value) {
+        if (set || for_session) put(name, set ? value : "NULL");
+    };
+    put("statement_timeout", fmt::format("'{}'", l.statement.count()));
+    put("lock_timeout", fmt::format("'{}'", l.lock.count()));
+    put("idle_in_transaction_session_timeout", fmt::format("'{}'", l.idle_in_transaction.count()));
+    put("jit", "'off'");
+    if (for_session) put("default_transaction_isolation", "'read committed'");
+    for (const auto* way : {"enable_seqscan", "enable_bitmapscan", "enable_material"})
+        put_or_reset(way, l.by_index, "'off'");
+    put_or_reset("plan_cache_mode", plan == planning::once, "'force_generic_plan'");
+    put_or_reset("synchronous_commit", l.commit == durability::relaxed, "'off'");
     if (l.commit == durability::durable) {
-        sql +=
-            ", set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), "
-            "'off'), "
-            "'local'), true)";
+        put("synchronous_commit", "coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'local')");
     }
     return sql;
 }
@@ -58,53 +58,70 @@ const statement& commit_statement() {
     return commit;
 }
 
-statement limits_for(const limits& given, planning plan) {
-    return control(sql_of(given, plan), effect::reads, "set limits in");
+statement limits_for(const limits& given, planning plan, bool for_session) {
+    return control(sql_of(given, plan, for_session), effect::reads, "set limits in");
 }
 
 }  // namespace
+
+connection::impl::limit_statements::limit_statements(const limits& of)
+    : local(limits_for(of, planning::each_time, false)),
+      local_once(limits_for(of, planning::once, false)),
+      session(limits_for(of, planning::each_time, true)),
+      session_once(limits_for(of, planning::once, true)) {}
 
 connection::impl::impl(handle made, std::string server_name, const stop_signal& stop_by, limits given)
     : db(std::move(made)),
       name(std::move(server_name)),
       stop(&stop_by),
       present(given),
-      limits_statement(limits_for(given, planning::each_time)),
-      limits_once_statement(limits_for(given, planning::once)) {}
+      limits_to_set(given) {}
 
 void connection::impl::set_limits(limits given) {
     if (given == present) return;
     present = given;
-    limits_statement = limits_for(given, planning::each_time);
-    limits_once_statement = limits_for(given, planning::once);
+    limits_to_set = limit_statements(given);
+}
+
+const statement& connection::impl::limits_before(std::span<const statement> batch) const {
+    const bool once =
+        std::all_of(batch.begin(), batch.end(), [](const auto& one) { return one.keeps_plan(); });
+    const auto& to_set = limits_to_set;
+    if (!kept.may_keep()) return once ? to_set.local_once : to_set.local;
+    return once ? to_set.session_once : to_set.session;
 }
 
 result<std::vector<rows>> connection::impl::run_group(
     std::span<const statement> batch, const statement* commit
 ) {
     group all;
-    all.of = stage == stage::none     ? group::part::whole
-             : stage == stage::wanted ? group::part::first
-                                      : group::part::further;
-    if (stage == stage::wanted) all.statements.push_back(&begin_statement(level));
-    if (stage != stage::open) {
-        const bool once =
-            std::all_of(batch.begin(), batch.end(), [](const auto& s) { return s.keeps_plan(); });
-        all.statements.push_back(once ? &limits_once_statement : &limits_statement);
-    }
+    const bool for_session = kept.may_keep();
+    const auto& to_set = limits_before(batch);
+    const bool are_set = in_session == to_set.sql();
+    // A session that is as it should be makes one transaction of a group also without BEGIN.
+    const bool needs_no_begin = are_set && level == isolation::read_committed && commit != nullptr;
+    const bool begins = stage == stage::wanted && !needs_no_begin;
+    all.of = stage == stage::open ? group::part::further : begins ? group::part::first : group::part::whole;
+    if (begins) all.statements.push_back(&begin_statement(level));
+    if (stage != stage::open && !are_set) all.statements.push_back(&to_set);
     const auto hidden = static_cast<std::ptrdiff_t>(all.statements.size());
     for (const auto& one : batch) {
         all.statements.push_back(&one);
         wrote = wrote || one.writes();
     }
-    if (commit != nullptr) all.statements.push_back(commit);
     const bool ends_here = stage == stage::none || commit != nullptr;
+    if (commit != nullptr && all.of != group::part::whole) all.statements.push_back(commit);
     all.writes = ends_here && wrote;
-    if (stage == stage::wanted) stage = stage::open;
+    if (begins) stage = stage::open;
     if (stage == stage::none) wrote = false;
 
     auto outcome = exchange(all);
-    if (outcome) outcome->erase(outcome->begin(), outcome->begin() + hidden);
+    if (outcome) {
+        if (hidden > 0 && for_session && kept.may_keep()) in_session = to_set.sql();
+        outcome->erase(outcome->begin(), outcome->begin() + hidden);
+    } else {
+        in_session.clear();  // what was set in a transaction that failed is undone
+    }
     return outcome;
 }
 
@@ -178,7 +195,9 @@ transaction::~transaction() {
     const bool sent =
         std::exchange(impl.stage, connection::impl::stage::none) == connection::impl::stage::open;
     if (!sent || !connection_->usable()) return;
-    // A connection on which even this fails is closed, which rolls back as well.
+    // What it has set is undone, too. A connection on which even this fails is closed, which rolls back as
+    // well.
+    impl.in_session.clear();
     if (!impl.roll_back()) impl.db.reset();
 }
 
@@ -194,8 +213,11 @@ result<std::vector<rows>> transaction::commit_with(std::span<const statement> la
     }
     auto outcome = impl.run_group(last, &commit_statement());
     if (!outcome) return outcome;
-    const bool committed = outcome->back().tag() == "COMMIT";
-    outcome->pop_back();
+    bool committed = true;
+    if (impl.stage == connection::impl::stage::open) {
+        committed = outcome->back().tag() == "COMMIT";
+        outcome->pop_back();
+    }
     if (!committed) {
         return fail(
             errc::conflict,

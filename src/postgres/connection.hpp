@@ -1,9 +1,9 @@
 /// A connection to PostgreSQL on which every wait has an end.
 ///
-/// Statements travel in pipelines: many in one round trip, parameters and rows in binary. Limits are set anew
-/// within each transaction. Plans are kept in the server's session only where the first round trip shows that
-/// no pooler stands between, so that it also works through a PgBouncer that pools transactions. Not
-/// thread-safe; only the stop signal may be set from elsewhere.
+/// Statements travel in pipelines: many in one round trip, parameters and rows in binary. Where the first
+/// round trip shows that no pooler stands between, limits are set once and plans are kept in the server's
+/// session. Otherwise nothing is, so that it also works through a PgBouncer that pools transactions: limits
+/// are set anew within each transaction. Not thread-safe; only the stop signal may be set from elsewhere.
 #pragma once
 
 #include "rows.hpp"
@@ -30,7 +30,7 @@ enum class durability : std::uint8_t {
     relaxed     ///< A crash of the server may undo the last commits.
 };
 
-/// Set in every transaction. The server ends what takes longer; keep all below the lease time.
+/// Hold in every transaction. The server ends what takes longer; keep all below the lease time.
 struct limits {
     milliseconds statement{2'000};
     milliseconds lock{1'000};                 ///< Waiting for a lock of another transaction.

@@ -56,13 +56,20 @@ struct connection::impl {
     result<std::vector<rows>> run_group(std::span<const statement> batch, const statement* commit);
 
     void set_limits(limits given);
+    [[nodiscard]] const statement& limits_before(std::span<const statement> batch) const;
 
     handle db;
     std::string name;
     const stop_signal* stop;
     limits present;
-    statement limits_statement;
-    statement limits_once_statement;  ///< Where the plans of all statements are kept.
+    /// What sets the limits: in each transaction, or once in a session that is always the same.
+    struct limit_statements {
+        explicit limit_statements(const limits& of);
+        statement local, local_once;  ///< `once`: where the plans of all statements are kept.
+        statement session, session_once;
+    };
+    limit_statements limits_to_set;
+    std::string in_session;  ///< The text that has set what stands in the session; empty: unknown.
     plans kept;
     std::uint64_t number{0};
     std::string last_refusal;  ///< SQLSTATE of the first refusal in the last round trip.

@@ -132,7 +132,7 @@ void connection::impl::take(const step& of, PGresult* owned, reply& into) {
     rows got(owned);
     if (of.does == step::kind::prepare) of.plan->ready = true;
     if (of.does != step::kind::run) return;
-    const bool is_limits = of.what == &limits_statement || of.what == &limits_once_statement;
+    const bool is_limits = of.what == &limits_to_set.local || of.what == &limits_to_set.local_once;
     if (is_limits && !kept.decided()) kept.decide(got.integer(0, 0) == PQbackendPID(db.get()));
     into.got.push_back(std::move(got));
 }

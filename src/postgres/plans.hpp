@@ -28,6 +28,7 @@ public:
     static constexpr std::size_t plans_max = 48;
 
     [[nodiscard]] bool decided() const noexcept { return may_keep_ != answer::unknown; }
+    [[nodiscard]] bool may_keep() const noexcept { return may_keep_ == answer::yes; }
     void decide(bool may_keep);
 
     /// Before each group: whether the server is to drop all that it keeps.

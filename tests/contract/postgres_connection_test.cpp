@@ -125,31 +125,70 @@ TEST_F(PostgresConnection, GoesOnAfterATransactionFailed) {
     EXPECT_EQ(count(), 1);
 }
 
-TEST_F(PostgresConnection, SetsLimitsInEachTransactionAndKeepsNothingInTheSession) {
-    db.set_limits(
-        {.statement = 1'234ms, .lock = 567ms, .idle_in_transaction = 890ms, .commit = durability::relaxed}
-    );
-    const auto shown = [&] {
-        return db
+TEST_F(PostgresConnection, HoldsItsLimitsInEachTransaction) {
+    const auto shown = [](connection& on) {
+        return on
             .run(reading("SELECT concat_ws(' ', current_setting('statement_timeout'), "
-                         "current_setting('lock_timeout'), current_setting('synchronous_commit'))"))
+                         "current_setting('lock_timeout'), current_setting('synchronous_commit'), "
+                         "current_setting('enable_seqscan'))"))
             ->text(0, 0);
     };
-    EXPECT_EQ(shown(), "1234ms 567ms off");
-    EXPECT_EQ(
-        schema.admin.number(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'millrace' AND state = "
-            "'idle in transaction' AND pid = " +
-            std::to_string(*db.run(reading("SELECT pg_backend_pid()"))->integer(0, 0))
-        ),
-        0
+    const support::private_pgbouncer pooler(
+        support::port_of(support::services().postgres), {"default_pool_size=1"}
+    );
+    auto pooled = open(test::shared_server_at(pooler.port()), stop);
+    auto other = open(test::shared_server_at(pooler.port()), stop);
+    for (auto* on : {&db, &pooled}) {
+        on->set_limits(
+            {.statement = 1'234ms,
+             .lock = 567ms,
+             .idle_in_transaction = 890ms,
+             .commit = durability::relaxed,
+             .by_index = true}
+        );
+        for (int i = 0; i < 3; ++i)
+            EXPECT_EQ(shown(*on), "1234ms 567ms off off");
+        {
+            auto inside = on->begin();
+            EXPECT_EQ(shown(*on), "1234ms 567ms off off");
+            on->set_limits({.statement = 0ms, .lock = 0ms, .commit = durability::durable});
+        }
+        EXPECT_EQ(shown(*on), "0 0 on on") << "what a transaction has set is undone with it";
+        ASSERT_FALSE(on->run(reading("SELECT 1 / 0")));
+        EXPECT_EQ(shown(*on), "0 0 on on");
+        on->set_limits({});
+        EXPECT_EQ(shown(*on), "2s 1s on on");
+        EXPECT_EQ(shown(other), "2s 1s on on") << "the other client of a pooled session sees nothing of it";
+    }
+}
+
+TEST_F(PostgresConnection, ReadsCommittedWhateverTheDefaultIs) {
+    const auto role = support::unique_name("repeats");
+    schema.admin.execute(
+        "CREATE ROLE " + role + " LOGIN SUPERUSER; ALTER ROLE " + role +
+        " SET default_transaction_isolation = 'repeatable read'"
     );
     {
-        auto inside = db.begin();
-        EXPECT_EQ(shown(), "1234ms 567ms off");
+        auto where = test::shared_server();
+        for (auto& [keyword, value] : where.parameters) {
+            if (keyword == "user") value = role;
+        }
+        auto strict = open(where, stop);
+        for (int i = 0; i < 4; ++i) {
+            const std::vector both{
+                reading("SELECT current_setting('transaction_isolation')"), insert(100 + i)};
+            const auto done = strict.begin().commit_with(both);
+            ASSERT_TRUE(done) << done.error().detail;
+            EXPECT_EQ(done->front().text(0, 0), "read committed");
+            const std::vector one{reading("SELECT current_setting('transaction_isolation')")};
+            EXPECT_EQ(
+                strict.begin(isolation::repeatable_read).commit_with(one)->front().text(0, 0),
+                "repeatable read"
+            );
+        }
+        EXPECT_EQ(count(), 4);
     }
-    db.set_limits({.statement = 0ms, .lock = 0ms, .commit = durability::durable});
-    EXPECT_EQ(shown(), "0 0 on");
+    schema.admin.execute("DROP ROLE " + role);
 }
 
 TEST_F(PostgresConnection, IsDurableAlsoWhereTheServerIsNot) {
