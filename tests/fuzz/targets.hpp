@@ -33,6 +33,8 @@ void postgres_values(std::string_view bytes);
 void postgres_address(std::string_view text);
 #endif
 #ifdef MILLRACE_WITH_AWS
+void aws_reply(std::string_view text);
+void aws_address(std::string_view text);
 void aws_profiles(std::string_view text);
 void aws_key_document(std::string_view json);
 void aws_sts_reply(std::string_view xml);
@@ -60,6 +62,8 @@ inline constexpr std::array targets{
     target{"postgres_address", postgres_address},
 #endif
 #ifdef MILLRACE_WITH_AWS
+    target{"aws_reply", aws_reply},
+    target{"aws_address", aws_address},
     target{"aws_profiles", aws_profiles},
     target{"aws_key_document", aws_key_document},
     target{"aws_sts_reply", aws_sts_reply},

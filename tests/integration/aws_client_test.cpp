@@ -1,133 +1,20 @@
-#include "client.hpp"
-#include "integration/aws_outcome.hpp"
-#include "signing/sign.hpp"
-#include "support/raw_http_server.hpp"
+#include "integration/aws_client_fixture.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <ctime>
+#include <condition_variable>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <set>
-#include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-namespace millrace::aws {
+namespace millrace::aws::client_test {
 namespace {
 
-using namespace std::chrono_literals;
-using support::http_answer;
-using support::raw_answer;
-using support::raw_http_server;
-using support::seen_request;
 using testing::HasSubstr;
-using testing::Not;
 using clock = std::chrono::steady_clock;
-using api_outcome = tl::expected<api_reply, api_failure>;
-
-const aws_keys right_keys{"AKIDRIGHT", "the-right-secret", "", std::nullopt};
-
-/// As in the header Date.
-std::string date_text(wall_time at) {
-    const auto seconds = std::chrono::system_clock::to_time_t(at);
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    char text[64];
-    const auto size = std::strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    return {text, size};
-}
-
-wall_time now() {
-    return std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
-}
-
-wall_time time_of(const seen_request& request) {
-    std::tm parts{};
-    ::strptime(request.header("x-amz-date").c_str(), "%Y%m%dT%H%M%SZ", &parts);
-    return wall_time(std::chrono::seconds(::timegm(&parts)));
-}
-
-/// Whether a service that knows the secret would take the request.
-bool is_signed_with(const seen_request& request, const aws_keys& keys) {
-    const auto given = request.header("authorization");
-    const auto begin = given.find("SignedHeaders=") + 14;
-    std::istringstream names(given.substr(begin, given.find(',', begin) - begin));
-    header_list headers;
-    for (std::string name; std::getline(names, name, ';');) {
-        if (name == "x-amz-date" || name == "x-amz-security-token") continue;
-        headers.emplace_back(name, request.header(name));
-    }
-    const auto expected = sign(
-        {request.method, "/", "", headers, request.body}, keys, {"eu-west-1", "kinesis"}, time_of(request)
-    );
-    return expected.back().second == given;
-}
-
-raw_answer refuse(
-    int status, const std::string& type, const std::string& message = "m", std::string headers = {}
-) {
-    return {http_answer(
-        status,
-        R"({"__type":"com.amazonaws.kinesis.v20131202#)" + type + R"(","message":")" + message + "\"}",
-        headers + "Content-Type: application/x-amz-json-1.1\r\n"
-    )};
-}
-
-raw_answer good(const std::string& body = "{}") {
-    return {http_answer(200, body, "Content-Type: application/x-amz-json-1.1\r\n")};
-}
-
-api_request read_request(std::string body = "{}") {
-    return {
-        .operation = "Kinesis_20131202.GetRecords",
-        .content_type = "application/x-amz-json-1.1",
-        .body = std::move(body)};
-}
-api_request write_request() {
-    auto what = read_request();
-    what.operation = "Kinesis_20131202.PutRecords";
-    what.repeatable = false;
-    return what;
-}
-
-client_options options_for(const std::string& url) {
-    return {
-        .service = "kinesis",
-        .region = "eu-west-1",
-        .endpoint = url,
-        .throttled_pause = 5ms,
-        .transient_pause = 1ms,
-        .pause_max = 10ms};
-}
-
-/// A client of a server whose n-th answer is the n-th of a list, then the last one again.
-struct AwsClient : testing::Test {
-    void serve(std::vector<raw_answer> answers) {
-        serve_by([answers = std::move(answers)](const seen_request& request) {
-            return answers[std::min(request.number, answers.size()) - 1];
-        });
-    }
-    void serve_by(raw_http_server::handler answer) {
-        server = std::make_unique<raw_http_server>(std::move(answer));
-        use(std::make_shared<fixed_keys>(right_keys));
-    }
-    void use(std::shared_ptr<key_source> keys) {
-        sut = std::make_unique<client>(options_for(server->url()), std::move(keys));
-    }
-    api_outcome ask(api_request what) const {
-        test::outcomes<api_outcome> all;
-        sut->send(std::move(what), all.callback());
-        return all.next();
-    }
-
-    std::unique_ptr<raw_http_server> server;
-    std::unique_ptr<client> sut;
-};
 
 TEST_F(AwsClient, SendsSignedRequestsAndGivesReplyAndDate) {
     seen_request seen;
@@ -292,182 +179,6 @@ TEST_F(AwsClient, ReadsAgainWhatWasDamagedOnTheWay) {
     EXPECT_EQ(server->requests(), 2U);
 }
 
-/// Takes requests that are signed with the right secret within five minutes of its own clock, as AWS does.
-raw_http_server::handler strict_service(std::chrono::seconds ahead, std::atomic<int>& refusals) {
-    return [ahead, &refusals](const seen_request& request) {
-        const auto here = now() + ahead;
-        const auto date = "Date: " + date_text(here) + "\r\n";
-        const auto off = time_of(request) - here;
-        if (off > 5min || off < -5min) {
-            ++refusals;
-            return refuse(
-                403,
-                "InvalidSignatureException",
-                off < 0s ? "Signature expired: x" : "Signature not yet current: x",
-                date
-            );
-        }
-        if (!is_signed_with(request, right_keys)) {
-            ++refusals;
-            return refuse(
-                403,
-                "InvalidSignatureException",
-                "The request signature we calculated does not match the signature you provided.",
-                date
-            );
-        }
-        return raw_answer{http_answer(200, "{}", date)};
-    };
-}
-
-TEST_F(AwsClient, SignsByTheServicesClockWhenThisMachinesIsMinutesOff) {
-    for (const auto ahead : {std::chrono::seconds(5min + 10s), std::chrono::seconds(-5min - 10s)}) {
-        std::atomic<int> refusals{0};
-        serve_by(strict_service(ahead, refusals));
-        const auto came = ask(write_request());
-        ASSERT_TRUE(came) << came.error().why.detail;
-        EXPECT_EQ(refusals, 1);
-        EXPECT_NEAR(
-            static_cast<double>((came->date - now()).count()), static_cast<double>(ahead.count()) * 1e3, 3e3
-        );
-        for (int i = 0; i < 3; ++i)
-            ASSERT_TRUE(ask(write_request()));
-        EXPECT_EQ(refusals, 1);  // the offset is kept
-    }
-}
-
-TEST_F(AwsClient, SignsAllRequestsUnderWayAnewWhenTheClockIsWrong) {
-    std::atomic<int> refusals{0};
-    serve_by(strict_service(10min, refusals));
-    test::outcomes<api_outcome> all;
-    for (int i = 0; i < 20; ++i)
-        sut->send(read_request(), all.callback());
-    for (const auto& came : all.take(20))
-        EXPECT_TRUE(came) << came.error().why.detail;
-    EXPECT_LE(refusals, 20);
-}
-
-TEST_F(AwsClient, SaysWhatToCheckWhenTheSecretIsWrongWithoutShowingIt) {
-    std::atomic<int> refusals{0};
-    serve_by(strict_service(0s, refusals));
-    use(std::make_shared<fixed_keys>(aws_keys{"AKIDRIGHT", "a-wrong-secret", "a-token", std::nullopt}));
-    const auto came = ask(read_request());
-    ASSERT_FALSE(came);
-    EXPECT_EQ(refusals, 1);
-    EXPECT_EQ(came.error().why.code, errc::permission_denied);
-    EXPECT_EQ(came.error().why.retry, retry_advice::after_delay);
-    EXPECT_THAT(came.error().why.detail, HasSubstr("check the secret access key"));
-    EXPECT_THAT(came.error().why.detail, Not(HasSubstr("a-wrong-secret")));
-    EXPECT_THAT(came.error().why.detail, Not(HasSubstr("a-token")));
-}
-
-/// Gives keys that a test sets, on a thread of its own; counts refusals.
-class changing_keys final : public key_source {
-public:
-    explicit changing_keys(std::vector<aws_keys> all) : all_(std::move(all)) {}
-    ~changing_keys() override {
-        for (auto& each : threads_)
-            each.join();
-    }
-    changing_keys(const changing_keys&) = delete;
-    changing_keys& operator=(const changing_keys&) = delete;
-
-    void get(std::function<void(result<aws_keys>)> done) override {
-        const std::lock_guard lock(mutex_);
-        threads_.emplace_back([done = std::move(done), given = all_.front()] { done(given); });
-    }
-    void refused(const aws_keys& which) override {
-        const std::lock_guard lock(mutex_);
-        ++refusals_;
-        if (which == all_.front() && all_.size() > 1) all_.erase(all_.begin());
-    }
-    [[nodiscard]] int refusals() const {
-        const std::lock_guard lock(mutex_);
-        return refusals_;
-    }
-
-private:
-    mutable std::mutex mutex_;
-    std::vector<aws_keys> all_;
-    std::vector<std::thread> threads_;
-    int refusals_{0};
-};
-
-TEST_F(AwsClient, GetsOtherKeysOnceWhenTheServiceSaysTheyAreExpired) {
-    const aws_keys old{"AKIDOLD", "old", "", std::nullopt};
-    for (const auto* const type : {"ExpiredTokenException", "UnrecognizedClientException"}) {
-        serve_by([type](const seen_request& request) {
-            return is_signed_with(request, right_keys) ? good() : refuse(400, type);
-        });
-        const auto keys = std::make_shared<changing_keys>(std::vector{old, right_keys});
-        use(keys);
-        const auto came = ask(write_request());
-        ASSERT_TRUE(came) << came.error().why.detail;
-        EXPECT_EQ(keys->refusals(), 1);
-        EXPECT_EQ(server->requests(), 2U);
-        sut.reset();
-    }
-}
-
-TEST_F(AwsClient, DoesNotAskAgainWithTheSameKeys) {
-    serve(
-        {refuse(400, "UnrecognizedClientException", "The security token included in the request is invalid.")}
-    );
-    const auto keys = std::make_shared<changing_keys>(std::vector{right_keys});
-    use(keys);
-    const auto came = ask(read_request());
-    ASSERT_FALSE(came);
-    EXPECT_EQ(came.error().why.code, errc::permission_denied);
-    EXPECT_EQ(came.error().type, "UnrecognizedClientException");
-    EXPECT_THAT(came.error().why.detail, HasSubstr("check the access key"));
-    EXPECT_EQ(keys->refusals(), 1);
-    EXPECT_EQ(server->requests(), 1U);
-    sut.reset();
-}
-
-TEST_F(AwsClient, EndsWhenOtherKeysAreExpiredToo) {
-    serve({refuse(400, "ExpiredTokenException")});
-    const auto keys = std::make_shared<changing_keys>(std::vector<aws_keys>{
-        {"1", "1", "", {}}, {"2", "2", "", {}}, {"3", "3", "", {}}});
-    use(keys);
-    ASSERT_FALSE(ask(read_request()));
-    EXPECT_EQ(server->requests(), 2U);
-    EXPECT_EQ(keys->refusals(), 2);
-    sut.reset();
-}
-
-/// Gives no keys, so often, then the right ones.
-class late_keys final : public key_source {
-public:
-    late_keys(error why, int failures) : why_(std::move(why)), failures_(failures) {}
-    void get(std::function<void(result<aws_keys>)> done) override {
-        if (failures_-- > 0) return done(tl::unexpected(why_));
-        done(right_keys);
-    }
-    void refused(const aws_keys& /*which*/) override {}
-
-private:
-    error why_;
-    std::atomic<int> failures_;
-};
-
-TEST_F(AwsClient, WaitsForKeysWhoseSourceIsDown) {
-    serve({good()});
-    use(std::make_shared<late_keys>(error{errc::unavailable, retry_advice::after_delay, true, "down"}, 3));
-    EXPECT_TRUE(ask(write_request()));
-}
-
-TEST_F(AwsClient, TellsAtOnceThatThereAreNoKeys) {
-    serve({good()});
-    use(std::make_shared<late_keys>(
-        error{errc::invalid_config, retry_advice::never, false, "set AWS_PROFILE"}, 9
-    ));
-    const auto came = ask(write_request());
-    ASSERT_FALSE(came);
-    EXPECT_EQ(came.error().why, (error{errc::invalid_config, retry_advice::never, false, "set AWS_PROFILE"}));
-    EXPECT_EQ(server->requests(), 0U);
-}
-
 /// Keeps the callbacks.
 class silent_keys final : public key_source {
 public:
@@ -596,4 +307,4 @@ TEST(AwsClientOptions, NameTheFieldThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace millrace::aws
+}  // namespace millrace::aws::client_test

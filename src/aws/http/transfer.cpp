@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace millrace::aws {
@@ -26,6 +27,11 @@ bool has_header(const http_request& request, std::string_view name) {
         return header.first.size() == name.size() &&
                curl_strnequal(header.first.data(), name.data(), name.size()) != 0;
     });
+}
+
+/// Programs that are started, such as one that gives credentials, must not keep connections open.
+int close_on_exec(void* /*unused*/, curl_socket_t socket, curlsocktype /*unused*/) {
+    return ::fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
 }
 
 /// Scheme, host and port of a URL, for people.
@@ -52,6 +58,7 @@ transfer::transfer(const curl_http_options& options)
     set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
     set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
     if (!options.ca_file.empty()) set(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+    set(handle, CURLOPT_SOCKOPTFUNCTION, &close_on_exec);
     set(handle, CURLOPT_TCP_KEEPALIVE, 1L);
     set(handle, CURLOPT_TCP_KEEPIDLE, 30L);
     set(handle, CURLOPT_TCP_KEEPINTVL, 10L);
