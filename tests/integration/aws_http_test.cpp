@@ -149,7 +149,7 @@ TEST(AwsHttp, IsInDoubtWhenTheReplyIsLostCutOrGarbage) {
           std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhalf"),
           std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n0\r\n\r\n"),
           std::string("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
-          std::string("\x00\x01\x02 garbage\r\n\r\n", 16)}) {
+          std::string("\x00\x01\x02 garbage\r\n\r\n", 15)}) {
         raw_http_server server([&](const seen_request&) { return raw_answer{bytes, 0ms, true}; });
         curl_http http;
         const auto came = ask(http, post(server.url(), "x"));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <new>
 
 #include <fcntl.h>
@@ -125,7 +124,7 @@ void transfer::begin(http_request what) {
 std::size_t transfer::on_send(char* into, std::size_t size, std::size_t count, void* self) {
     auto& me = *static_cast<transfer*>(self);
     const auto bytes = std::min(size * count, me.request_.body.size() - me.sent_);
-    std::memcpy(into, me.request_.body.data() + me.sent_, bytes);
+    std::copy_n(me.request_.body.data() + me.sent_, bytes, into);
     me.sent_ += bytes;
     me.moved_ = std::chrono::steady_clock::now();
     me.body_sent_ = me.body_sent_ || bytes > 0;
