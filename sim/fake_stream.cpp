@@ -205,6 +205,24 @@ result<read_cursor> fake_stream::open(const shard_id& shard, const start_positio
     return cursor_at(std::max(index, stored->trimmed));
 }
 
+/// A read of the shard, if it is not one too many.
+result<void> fake_stream::take_turn(const shard_id& shard) {
+    auto& stored = at(shard);
+    const auto now = world_.now();
+    const auto most = options_.rates.reads_per_second;
+    while (!stored.reads.empty() && now - stored.reads.front() >= 1s)
+        stored.reads.pop_front();
+    if (now < stored.paid_at || (most != 0 && stored.reads.size() >= most)) {
+        return fail(
+            errc::throttled,
+            fmt::format("shard {} is read too often or too much", shard.value()),
+            retry_advice::after_delay
+        );
+    }
+    if (most != 0) stored.reads.push_back(now);
+    return {};
+}
+
 result<read_reply> fake_stream::read(
     const shard_id& shard, const read_cursor& cursor, const read_limits& limits
 ) {
@@ -217,6 +235,7 @@ result<read_reply> fake_stream::read(
             retry_advice::after_delay
         );
     }
+    if (auto turn = take_turn(shard); !turn) return tl::unexpected(turn.error());
     const auto from = parse(cursor);
     if (!from) return fail(errc::invalid_argument, "the cursor was not made by this stream");
     if (world_.now() - from->made > options_.cursor_life) {
@@ -249,6 +268,10 @@ result<read_reply> fake_stream::read(
              batch->store(std::move(headers)),
              wall_at(r.arrived)}
         );
+    }
+    if (const auto rate = options_.rates.bytes_per_second; rate != 0) {
+        const auto cost = batch->bytes() * 1'000'000'000 / rate;
+        at(shard).paid_at = world_.now() + nanoseconds{static_cast<std::int64_t>(cost)};
     }
     read_reply reply{batch, std::nullopt, milliseconds{0}};
     if (!stored->listed.closed || next < stored->records.size()) reply.next = cursor_at(next);

@@ -10,6 +10,7 @@
 #include <millrace/event.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,7 @@ struct stream_options {
     std::uint32_t hint_lost{0};     ///< Per cent of change signals that never come.
     bool trimmed_is_error{true};    ///< Otherwise a trimmed position silently resolves to the horizon.
     std::optional<milliseconds> retention;
+    read_rates rates;  ///< Of each shard, over all its readers, by Kinesis's rules.
 };
 
 /// A record as the stream keeps it.
@@ -51,6 +53,9 @@ struct stored_shard {
     std::vector<stored_record> records;
     std::size_t trimmed{0};  ///< So many records at the front can no longer be read.
     bool expired{false};     ///< No longer listed.
+
+    std::deque<world_time> reads;  ///< Within the last second.
+    world_time paid_at{0};         ///< Replies so far are paid for then.
 };
 
 /// Where a key falls; the same on every platform.
@@ -105,6 +110,7 @@ private:
     stored_shard& add_shard(std::vector<shard_id> parents, std::uint64_t from, std::uint64_t to);
     [[nodiscard]] std::size_t visible_end(const stored_shard& shard) const;
     [[nodiscard]] read_cursor cursor_at(std::size_t index) const;
+    [[nodiscard]] result<void> take_turn(const shard_id& shard);
     void signal(world_time when);
 
     struct watcher {
@@ -131,6 +137,7 @@ public:
     void list_shards(completion<stream_listing> done) override;
     void open(shard_id shard, start_position start, completion<read_cursor> done) override;
     void read(shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done) override;
+    [[nodiscard]] read_rates allowed() const override { return stream_.options().rates; }
     void watch(std::function<void()> changed) override;
 
     /// Requests by name: `list_shards`, `open`, `read`.

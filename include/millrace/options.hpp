@@ -60,6 +60,12 @@ struct shard_options {
 
     nanoseconds read_interval{0ms};  ///< Shortest time between two reads of a shard that has more.
     nanoseconds tip_interval{1s};    ///< Between two reads at the tip when the source signals no change.
+
+    /// Of one shard, by all who read it; 0: no limit. Empty: what the stream allows, which is 5 reads and
+    /// 2 MiB for Kinesis and no limit for others.
+    std::optional<std::uint64_t> reads_per_second;
+    std::optional<std::uint64_t> read_bytes_per_second;
+
     nanoseconds backoff_min{100ms};  ///< After a throttled or failed read; doubles up to `backoff_max`.
     nanoseconds backoff_max{10s};
 

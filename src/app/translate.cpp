@@ -92,6 +92,8 @@ shard_options shard_options_of(const settings& values) {
     o.shard_unacknowledged = values.count("shard-unacknowledged");
     o.read_interval = values.duration("read-interval");
     o.tip_interval = values.duration("tip-interval");
+    if (values.has("reads-per-second")) o.reads_per_second = values.count("reads-per-second");
+    if (values.has("read-bytes-per-second")) o.read_bytes_per_second = values.bytes("read-bytes-per-second");
     o.backoff_min = values.duration("backoff-min");
     o.backoff_max = values.duration("backoff-max");
     return o;

@@ -23,6 +23,13 @@ struct stream_facts {
     mono_time asked;
 };
 
+/// Where the user says nothing, readers keep to what the stream allows.
+shard_options keeping_to(const read_rates& allowed, shard_options options) {
+    if (!options.reads_per_second) options.reads_per_second = allowed.reads_per_second;
+    if (!options.read_bytes_per_second) options.read_bytes_per_second = allowed.bytes_per_second;
+    return options;
+}
+
 }  // namespace
 
 struct consumer_driver::impl {
@@ -39,7 +46,7 @@ struct consumer_driver::impl {
           handler(to),
           pool(workers),
           dead_letters(dead),
-          options(std::move(with)),
+          options(keeping_to(from.allowed(), std::move(with))),
           memory(std::make_shared<read_memory>(
               loop,
               options.memory_bytes,

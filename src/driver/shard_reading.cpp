@@ -83,7 +83,8 @@ void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room,
     damage.reset();
     const auto records = how->records->records();
     behind = how->behind;
-    shard_reader::records got{std::move(how->next), std::nullopt, how->behind, sent};
+    const auto bytes = how->bytes == 0 ? how->records->bytes() : how->bytes;
+    shard_reader::records got{std::move(how->next), std::nullopt, how->behind, sent, bytes};
     if (!records.empty()) {
         got.last = records.back().position;
         around.counters.records_read += records.size();

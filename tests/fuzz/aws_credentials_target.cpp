@@ -38,7 +38,7 @@ void aws_profiles(std::string_view text) {
             continue;
         }
         for (const auto& [name, values] : read->by_name) {
-            require(!name.empty() && name == aws::without_blanks(name), "a profile has a name");
+            require(!name.empty(), "a profile has a name");
             for (const auto& [key, value] : values) {
                 require(key == aws::in_lower_case(key), "names are in lower case");
                 require(

@@ -99,6 +99,25 @@ void add_reading_options(std::vector<option_spec>& options) {
     options.push_back(
         time_option("read-interval", "0s", "0s", "1m", "Shortest time between two reads of a shard")
     );
+    options.push_back(
+        {.name = "reads-per-second",
+         .kind = option_kind::count,
+         .placeholder = "N",
+         .meaning =
+             "Reads of a shard in a second; 0 is no limit. Without it what the stream allows: 5 for Kinesis",
+         .most = "1000",
+         .example = "4"}
+    );
+    options.push_back(
+        {.name = "read-bytes-per-second",
+         .kind = option_kind::bytes,
+         .placeholder = "SIZE",
+         .meaning =
+             "Bytes read of a shard in a second; 0 is no limit. Without it what the stream allows: 2MiB for "
+             "Kinesis",
+         .most = "1GiB",
+         .example = "1MiB"}
+    );
     options.push_back(time_option(
         "tip-interval", "1s", "1ms", "1s", "Between two reads at the tip, without a change signal"
     ));

@@ -9,6 +9,7 @@
 #include <millrace/time.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -69,6 +70,15 @@ struct read_reply {
 
     /// How far the last record read lies behind the newest; zero at the tip.
     milliseconds behind{0};
+
+    /// As the stream counts them for its limits; zero: those of the records.
+    std::size_t bytes{0};
+};
+
+/// How fast one shard may be read, by all who read it; zero: no limit.
+struct read_rates {
+    std::uint64_t reads_per_second{0};
+    std::uint64_t bytes_per_second{0};
 };
 
 /// Lists what can be processed. The outbox of a relay and user-named resources are listings, too.
@@ -86,6 +96,9 @@ public:
     virtual void read(
         shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done
     ) = 0;
+
+    /// What the stream allows; readers keep to it unless the user says otherwise. A constant.
+    [[nodiscard]] virtual read_rates allowed() const { return {}; }
 
     /// Calls `changed` on the host soon after records may have been added; a source without such a signal
     /// never does, and readers poll. An empty function ends it.

@@ -60,6 +60,16 @@ result<void> shard_options::validate() const {
     if (auto checked = check_pair("retry_min", retry_min, "retry_max", retry_max); !checked) return checked;
     if (auto checked = check_pair("backoff_min", backoff_min, "backoff_max", backoff_max); !checked)
         return checked;
+    constexpr std::uint64_t reads_max = 1'000;
+    if (reads_per_second && *reads_per_second > reads_max)
+        return fail(
+            errc::invalid_config,
+            fmt::format(
+                "reads_per_second is {}; it must be at most {}, or 0 for no limit",
+                *reads_per_second,
+                reads_max
+            )
+        );
     if (read_interval < nanoseconds::zero())
         return fail(
             errc::invalid_config,

@@ -16,6 +16,7 @@ shard_reader::shard_reader(const shard_options& options, start_position start, w
     : read_interval_(options.read_interval),
       tip_interval_(options.tip_interval),
       backoff_(options.backoff_min, options.backoff_max),
+      pace_(options.reads_per_second.value_or(0), options.read_bytes_per_second.value_or(0)),
       start_(std::move(start)),
       pin_(pin) {}
 
@@ -33,13 +34,19 @@ shard_reader::action shard_reader::request() {
     return open{at};
 }
 
+/// A new cursor is made when it can be used at once, so that it does not age.
+shard_reader::action shard_reader::request_in_turn(mono_time now) {
+    if (now < pace_.next()) return pause_until(pace_.next());
+    return request();
+}
+
 shard_reader::action shard_reader::pause_until(mono_time when) {
     state_ = state::pausing;
     until_ = when;
     return wait{when};
 }
 
-shard_reader::outcome shard_reader::on(mono_time now, const records& what) {
+shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, const records& what) {
     backoff_.reset();
     if (what.last) last_read_ = what.last;
     cursor_ = what.next;
@@ -49,10 +56,11 @@ shard_reader::outcome shard_reader::on(mono_time now, const records& what) {
         return {end{}};
     }
     at_tip_ = what.behind == milliseconds::zero();
-    next_read_ = what.sent + read_interval_;
+    pace_.read(what.sent, what.bytes, random);
+    next_read_ = std::max(what.sent + read_interval_, pace_.next());
     if (at_tip_ && !std::exchange(changed_, false)) {
         state_ = state::calm;
-        until_ = std::max(now, what.sent + std::max(tip_interval_, read_interval_));
+        until_ = std::max({now, what.sent + tip_interval_, next_read_});
         return {wait{until_}};
     }
     if (next_read_ <= now) return {request()};
@@ -62,6 +70,10 @@ shard_reader::outcome shard_reader::on(mono_time now, const records& what) {
 shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, const error& why) {
     const bool first = backoff_.failures() == 0;
     at_tip_ = false;
+    if (cursor_) {  // a read, not an opening
+        if (why.code == errc::throttled) pace_.throttled(now, random);
+        pace_.read(now, 0, random);
+    }
     const auto pause = backoff_.next(random);
     switch (why.code) {
         case errc::not_found:
@@ -71,22 +83,22 @@ shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, cons
         case errc::expired_cursor:
             cursor_.reset();
             // Twice in a row without a read between: not a matter of age, so no tight loop.
-            if (first) return {request()};
-            return {pause_until(now + pause)};
+            if (first) return {request_in_turn(now)};
+            return {pause_until(std::max(now + pause, pace_.next()))};
         case errc::position_trimmed: {
             cursor_.reset();
             last_read_.reset();
             start_ = from::trim_horizon{};
             const auto say = std::exchange(gap_said_, true) ? notice::none : notice::gap;
-            if (first) return {request(), say};
-            return {pause_until(now + pause), say};
+            if (first) return {request_in_turn(now), say};
+            return {pause_until(std::max(now + pause, pace_.next())), say};
         }
         default: {
             // Said less and less often; what usually passes is said only once it lasts.
             const bool passes = why.code == errc::throttled || why.code == errc::unavailable;
             const auto count = backoff_.failures();
             const bool say = std::has_single_bit(count) && (!passes || count >= failures_that_last);
-            return {pause_until(now + pause), say ? notice::failing : notice::none};
+            return {pause_until(std::max(now + pause, pace_.next())), say ? notice::failing : notice::none};
         }
     }
 }
@@ -107,7 +119,7 @@ shard_reader::outcome shard_reader::step(mono_time now, std::uint64_t random, co
         cursor_ = got->cursor;
         return {request()};
     }
-    if (const auto* got = std::get_if<records>(&what)) return on(now, *got);
+    if (const auto* got = std::get_if<records>(&what)) return on(now, random, *got);
     if (const auto* got = std::get_if<failed>(&what)) return on(now, random, got->why);
     if (std::holds_alternative<woken>(what)) {
         if (state_ == state::requesting || state_ == state::idle) return {await{}};

@@ -4,6 +4,8 @@
 /// be renewed goes on there. If nothing was read yet it goes back to the start, and a start at LATEST is
 /// pinned to a moment first, so that a renewal never skips what came in between.
 ///
+/// It keeps to the limits of the stream (`read_pace.hpp`) and to the user's shortest interval.
+///
 /// Every step answers with one action, which replaces the one before. Whether there is room for a `read` is
 /// the caller's business: it may carry it out later, at the price of a cursor that has expired by then.
 /// Thread contract: none; one owner.
@@ -12,11 +14,13 @@
 #include "port/record_source.hpp"
 #include "retry/backoff.hpp"
 #include "shard/options.hpp"
+#include "shard/read_pace.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/position.hpp>
 #include <millrace/time.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -55,7 +59,8 @@ public:
         std::optional<read_cursor> next;
         std::optional<position> last;  ///< Of the last record; none when the reply is empty.
         milliseconds behind{0};
-        mono_time sent;  ///< When the request was sent.
+        mono_time sent;        ///< When the request was sent.
+        std::size_t bytes{0};  ///< As the stream counts them.
     };
     struct failed {
         error why;
@@ -89,8 +94,9 @@ public:
 private:
     [[nodiscard]] start_position reopen_at() const;
     [[nodiscard]] action request();
+    [[nodiscard]] action request_in_turn(mono_time now);
     [[nodiscard]] action pause_until(mono_time when);
-    [[nodiscard]] outcome on(mono_time now, const records& what);
+    [[nodiscard]] outcome on(mono_time now, std::uint64_t random, const records& what);
     [[nodiscard]] outcome on(mono_time now, std::uint64_t random, const error& why);
     [[nodiscard]] action on_changed(mono_time now);
 
@@ -99,6 +105,7 @@ private:
     nanoseconds read_interval_;
     nanoseconds tip_interval_;
     backoff backoff_;
+    read_pace pace_;
     start_position start_;
     wall_time pin_;
     std::optional<position> last_read_;

@@ -193,6 +193,8 @@ TEST(Options, DefaultsOfAConsumerAreThoseOfTheLibrary) {
     EXPECT_EQ(reading.shard_unacknowledged, s.shard_unacknowledged);
     EXPECT_EQ(reading.read_interval, s.read_interval);
     EXPECT_EQ(reading.tip_interval, s.tip_interval);
+    EXPECT_EQ(reading.reads_per_second, s.reads_per_second);
+    EXPECT_EQ(reading.read_bytes_per_second, s.read_bytes_per_second);
     EXPECT_EQ(reading.backoff_min, s.backoff_min);
     EXPECT_EQ(reading.backoff_max, s.backoff_max);
     const group_options sharing = group_options_of(values).value();

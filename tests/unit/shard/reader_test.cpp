@@ -114,6 +114,70 @@ TEST_F(PacedShardReader, KeepsTheReadIntervalAlsoWhileBehindAndOnChanges) {
     EXPECT_EQ(after(400ms, R::woken{}), read("c2"));
 }
 
+struct LimitedShardReader : ShardReader {
+    LimitedShardReader()
+        : ShardReader([] {
+              auto options = pace;
+              options.reads_per_second = 5;
+              options.read_bytes_per_second = 2 << 20;
+              return options;
+          }()) {}
+
+    static R::event brought(nanoseconds sent, std::string next, std::size_t bytes, milliseconds behind) {
+        return R::records{read_cursor{std::move(next)}, std::nullopt, behind, mono_time{} + sent, bytes};
+    }
+};
+
+TEST_F(LimitedShardReader, ReadsAgainAtOnceAsTheLimitsAllowWhileBehind) {
+    from(from::trim_horizon{});
+    after(1s, R::started{});
+    EXPECT_EQ(after(1s, opened("c0")), read("c0"));
+    EXPECT_EQ(after(1030ms, brought(1s, "c1", 1000, 900ms)), wait(1204ms));
+    EXPECT_EQ(after(1204ms, R::woken{}), read("c1"));
+    EXPECT_EQ(after(1500ms, brought(1204ms, "c2", 1000, 900ms)), read("c2"));
+    EXPECT_EQ(after(1600ms, brought(1500ms, "c3", 10 << 20, 900ms)), wait(7s));
+}
+
+TEST_F(LimitedShardReader, PaysForALargeReplyAlsoAtTheTipAndOnChanges) {
+    from(from::trim_horizon{});
+    after(1s, R::started{});
+    after(1s, opened("c0"));
+    EXPECT_EQ(after(1100ms, brought(1s, "c1", 10 << 20, 0ms)), wait(6500ms));
+    EXPECT_EQ(after(2s, R::changed{}), wait(6500ms));
+    EXPECT_EQ(after(6500ms, R::woken{}), read("c1"));
+    EXPECT_EQ(after(6600ms, brought(6500ms, "c2", 1000, 0ms)), wait(7500ms));
+}
+
+TEST_F(LimitedShardReader, WaitsAfterARefusalForTheLongerOfBackOffAndPaceAndNoLonger) {
+    from(from::trim_horizon{});
+    after(1s, R::started{});
+    after(1s, opened("c0"));
+    const auto refused = after(1s, failed(errc::throttled));  // back-off 100 ms, pace 204 / 0.7 ms
+    const auto* until = std::get_if<R::wait>(&refused);
+    ASSERT_NE(until, nullptr);
+    EXPECT_GT(until->until, mono_time{} + 1203ms);
+    EXPECT_LT(until->until, mono_time{} + 1300ms);
+}
+
+TEST_F(LimitedShardReader, AFailedOpeningTakesNoToken) {
+    from(from::trim_horizon{});
+    after(1s, R::started{});
+    EXPECT_EQ(after(1s, failed(errc::throttled)), wait(1100ms));
+    after(1100ms, R::woken{});
+    EXPECT_EQ(after(1100ms, opened("c0")), read("c0"));
+}
+
+TEST_F(LimitedShardReader, ACursorIsRenewedOnlyWhenItCanBeUsedAtOnce) {
+    from(from::trim_horizon{});
+    after(1s, R::started{});
+    after(1s, opened("c0"));
+    after(1030ms, brought(1s, "c1", 1000, 900ms));
+    after(1204ms, R::woken{});
+    EXPECT_EQ(after(1210ms, failed(errc::expired_cursor)), wait(1414ms));
+    EXPECT_EQ(after(1414ms, R::woken{}), open(from::trim_horizon{}));
+    EXPECT_EQ(after(1420ms, opened("c9")), read("c9"));
+}
+
 TEST_F(ShardReader, AnExpiredCursorIsRenewedAfterTheLastRecordReadNotTheLastAcknowledged) {
     read_to_seven();
     after(1s, R::woken{});
