@@ -14,6 +14,7 @@
 #include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,13 @@ struct call {
     bool renewing{false};
 };
 
+/// On its way from `send` to the thread.
+struct arrival {
+    std::uint64_t id{0};
+    std::shared_ptr<call> made;
+    bool too_many{false};
+};
+
 }  // namespace
 
 struct client::impl : std::enable_shared_from_this<client::impl> {
@@ -56,7 +64,7 @@ struct client::impl : std::enable_shared_from_this<client::impl> {
     impl(client_options given, std::shared_ptr<key_source> source);
 
     void on_thread(std::function<void()> what);
-    void begin(call_id id, std::shared_ptr<call> made);
+    void take_arrivals();
     void get_keys(call_id id);
     void have_keys(call_id id, result<aws_keys> keys);
     void transmit(call_id id, call& which);
@@ -74,6 +82,7 @@ struct client::impl : std::enable_shared_from_this<client::impl> {
     std::unique_ptr<curl_http> owned;  // guarded: keys may come while the client ends
     std::size_t open{0};               // guarded
     call_id last_id{0};                // guarded
+    std::vector<arrival> arriving;     // guarded; what is still here at the end is told of it
 
     curl_http* transport;  // for its own thread, as all below
     std::unordered_map<call_id, std::shared_ptr<call>> calls;
@@ -107,9 +116,24 @@ void client::impl::on_thread(std::function<void()> what) {
     if (owned) owned->call_after(milliseconds{0}, std::move(what));
 }
 
-void client::impl::begin(call_id id, std::shared_ptr<call> made) {
-    calls.emplace(id, std::move(made));
-    get_keys(id);
+void client::impl::take_arrivals() {
+    std::vector<arrival> taken;
+    {
+        const std::lock_guard lock(mutex);
+        std::swap(taken, arriving);
+    }
+    for (auto& each : taken) {
+        if (each.too_many) {
+            each.made->done(tl::unexpected(without_reply(
+                errc::throttled,
+                retry_advice::after_delay,
+                "too many requests to AWS are waiting; the service is slower than the work, try again later"
+            )));
+            continue;
+        }
+        calls.emplace(each.id, std::move(each.made));
+        get_keys(each.id);
+    }
 }
 
 void client::impl::get_keys(call_id id) {
@@ -231,13 +255,21 @@ void client::impl::end() {
         ending = std::move(owned);
     }
     ending.reset();
-    while (!calls.empty()) {
-        tell(
-            calls.begin()->first,
-            tl::unexpected(without_reply(
-                errc::cancelled, retry_advice::never, "the request was given up because the process stops"
-            ))
-        );
+    const auto cancelled = [] {
+        return tl::unexpected(without_reply(
+            errc::cancelled, retry_advice::never, "the request was given up because the process stops"
+        ));
+    };
+    for (std::vector<arrival> late;; late.clear()) {  // what is told may send again
+        while (!calls.empty())
+            tell(calls.begin()->first, cancelled());
+        {
+            const std::lock_guard lock(mutex);
+            std::swap(late, arriving);
+        }
+        if (late.empty()) return;
+        for (const auto& each : late)
+            each.made->done(cancelled());
     }
 }
 
@@ -261,22 +293,11 @@ void client::send(api_request what, api_done done) {
     auto made = std::make_shared<call>(std::move(what), std::move(done), plan, deadline);
 
     const std::lock_guard lock(impl_->mutex);
-    MILLRACE_ASSERT(impl_->owned != nullptr);
-    if (impl_->open >= o.requests_max) {
-        impl_->owned->call_after(milliseconds{0}, [made] {
-            made->done(tl::unexpected(without_reply(
-                errc::throttled,
-                retry_advice::after_delay,
-                "too many requests to AWS are waiting; the service is slower than the work, try again later"
-            )));
-        });
-        return;
-    }
-    ++impl_->open;
-    const auto id = ++impl_->last_id;
-    impl_->owned->call_after(milliseconds{0}, [me = impl_.get(), id, made = std::move(made)]() mutable {
-        me->begin(id, std::move(made));
-    });
+    const bool too_many = impl_->open >= o.requests_max;
+    if (!too_many) ++impl_->open;
+    impl_->arriving.push_back({++impl_->last_id, std::move(made), too_many});
+    // An outcome that sends while the client ends finds no thread: `end` tells what arrived.
+    if (impl_->owned) impl_->owned->call_after(milliseconds{0}, [me = impl_.get()] { me->take_arrivals(); });
 }
 
 result<void> client_options::validate() const {

@@ -240,6 +240,37 @@ TEST_F(AwsClient, EndsPromptlyWhateverItsRequestsWaitFor) {
     keys->asked.front()(right_keys);  // too late: nothing happens
 }
 
+TEST_F(AwsClient, CancelsWhatAnOutcomeSendsWhileItEnds) {
+    serve({good()});
+    auto* const ending = sut.get();
+    std::promise<void> told;
+    std::promise<void> begun;
+    test::outcomes<api_outcome> late;
+    sut->send(read_request(), [&](const api_outcome&) {
+        told.set_value();
+        begun.get_future().wait();
+        std::this_thread::sleep_for(50ms);  // by now the end waits for this thread
+        ending->send(read_request(), late.callback());
+    });
+    told.get_future().wait();
+    begun.set_value();
+    sut.reset();
+    const auto came = late.next();
+    ASSERT_FALSE(came);
+    EXPECT_EQ(came.error().why.code, errc::cancelled);
+}
+
+TEST_F(AwsClient, TellsEveryOutcomeHoweverSoonItEnds) {
+    for (int i = 0; i < 50; ++i) {
+        serve({good()});
+        std::atomic<int> told{0};
+        for (int j = 0; j < 4; ++j)
+            sut->send(read_request(), [&](const api_outcome&) { ++told; });
+        sut.reset();
+        ASSERT_EQ(told, 4);
+    }
+}
+
 TEST_F(AwsClient, RefusesMoreRequestsThanMayWait) {
     serve({{http_answer(200, ""), 60s}});
     auto few = options_for(server->url());
