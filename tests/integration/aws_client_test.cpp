@@ -1,5 +1,6 @@
 #include "integration/aws_client_fixture.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <future>
