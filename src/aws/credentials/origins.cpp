@@ -1,5 +1,6 @@
 #include "credentials/origins.hpp"
 
+#include "client/endpoint.hpp"
 #include "credentials/role_values.hpp"
 #include "credentials/text.hpp"
 
@@ -135,12 +136,11 @@ result<std::optional<keys_from::instance>> environment_instance(const environmen
     else if (!mode.empty() && mode != "ipv4")
         return wrong("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE is neither IPv4 nor IPv6; set one of them");
     auto given = variables("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    if (given.empty()) return found;
+    if (const auto place = parse_endpoint(given); !place)
+        return wrong("AWS_EC2_METADATA_SERVICE_ENDPOINT is no address: " + place.error().detail);
     while (given.ends_with('/'))
         given.pop_back();
-    if (given.empty()) return found;
-    if ((!given.starts_with("http://") && !given.starts_with("https://")) || !is_graphic(given)) {
-        return wrong("AWS_EC2_METADATA_SERVICE_ENDPOINT is no address; write it like http://169.254.169.254");
-    }
     found.endpoint = std::move(given);
     return found;
 }
@@ -148,18 +148,11 @@ result<std::optional<keys_from::instance>> environment_instance(const environmen
 result<sts_place> sts_of(const environment& variables, const std::string& region) {
     auto url = variables("AWS_ENDPOINT_URL_STS");
     if (url.empty()) url = variables("AWS_ENDPOINT_URL");
-    if (!url.empty()) {
-        if ((!url.starts_with("http://") && !url.starts_with("https://")) || !is_graphic(url))
-            return wrong("AWS_ENDPOINT_URL_STS or AWS_ENDPOINT_URL is no address; write it like https://HOST"
-            );
-        while (url.ends_with('/'))
-            url.pop_back();
-        return sts_place{url + "/", region.empty() ? "us-east-1" : region};
-    }
-    if (region.empty()) return sts_place{"https://sts.amazonaws.com/", "us-east-1"};
-    return sts_place{
-        fmt::format("https://sts.{}.amazonaws.com{}/", region, region.starts_with("cn-") ? ".cn" : ""),
-        region};
+    if (url.empty()) url = region.empty() ? "https://sts.amazonaws.com" : endpoint_of("sts", region);
+    const auto place = parse_endpoint(url);
+    if (!place)
+        return wrong("AWS_ENDPOINT_URL_STS or AWS_ENDPOINT_URL is no address: " + place.error().detail);
+    return sts_place{place->url, region.empty() ? "us-east-1" : region};
 }
 
 }  // namespace millrace::aws

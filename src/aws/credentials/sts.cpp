@@ -1,5 +1,6 @@
 // Keys by STS: for a role by other keys, or by the token of a web identity.
 
+#include "client/endpoint.hpp"
 #include "credentials/ask.hpp"
 #include "credentials/fetch_keys.hpp"
 #include "credentials/read_file.hpp"
@@ -70,13 +71,6 @@ http_request request_of(const sts_place& sts, const form& values, const fetch_to
         .timeout = with.options.sts_timeout};
 }
 
-/// Host, and path with its slash, of `https://HOST/PATH`.
-std::pair<std::string_view, std::string_view> parts_of(std::string_view url) {
-    url.remove_prefix(url.find("://") + 3);
-    const auto slash = url.find('/');
-    return {url.substr(0, slash), url.substr(slash)};
-}
-
 /// The moment in the header Date where it is far from ours, so that a signature of ours is refused.
 std::optional<wall_time> other_time(const http_reply& reply, wall_time ours) {
     const auto seconds = ::curl_getdate(std::string(reply.header("Date")).c_str(), nullptr);
@@ -87,10 +81,10 @@ std::optional<wall_time> other_time(const http_reply& reply, wall_time ours) {
 }
 
 void sign_request(http_request& request, const aws_keys& by, const sts_place& sts, wall_time now) {
-    const auto [host, path] = parts_of(sts.url);
+    const auto place = parse_endpoint(sts.url).value();
     auto headers = request.headers;
-    headers.emplace_back("Host", std::string(host));
-    const signable what{request.method, path, {}, headers, request.body};
+    headers.emplace_back("Host", place.host);
+    const signable what{request.method, place.path, {}, headers, request.body};
     for (auto& header : sign(what, by, {sts.region, "sts"}, now))
         request.headers.push_back(std::move(header));
 }
