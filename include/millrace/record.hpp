@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -57,6 +58,9 @@ public:
     [[nodiscard]] std::string_view store(std::string_view bytes);
     [[nodiscard]] std::span<const record_header> store(std::vector<record_header> headers);
 
+    /// As `store`, without a copy: the batch takes the bytes themselves.
+    [[nodiscard]] std::string_view adopt(std::string bytes);
+
     void reserve(std::size_t records) { records_.reserve(records); }
 
     /// Keeps another batch alive, so that its records may be added here without copying their bytes.
@@ -73,7 +77,7 @@ private:
     std::size_t block_left_{0};
     std::size_t bytes_{0};
     std::deque<std::vector<record_header>> headers_;
-    std::vector<std::shared_ptr<const record_batch>> shared_;
+    std::vector<std::shared_ptr<const void>> shared_;  // what else holds bytes
 };
 
 }  // namespace millrace

@@ -28,6 +28,7 @@ void numbers(std::string_view text);
 void units(std::string_view text);
 void bytes_text(std::string_view bytes);
 void lease_tables(std::string_view columns);
+void kpl(std::string_view bytes);
 #ifdef MILLRACE_WITH_POSTGRES
 void postgres_values(std::string_view bytes);
 void postgres_address(std::string_view text);
@@ -57,6 +58,7 @@ inline constexpr std::array targets{
     target{"units", units},
     target{"bytes_text", bytes_text},
     target{"lease_tables", lease_tables},
+    target{"kpl", kpl},
 #ifdef MILLRACE_WITH_POSTGRES
     target{"postgres_values", postgres_values},
     target{"postgres_address", postgres_address},

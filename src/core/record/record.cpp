@@ -21,6 +21,13 @@ std::string_view record_batch::store(std::string_view bytes) {
     return {at, bytes.size()};
 }
 
+std::string_view record_batch::adopt(std::string bytes) {
+    bytes_ += bytes.size();
+    const auto kept = std::make_shared<const std::string>(std::move(bytes));
+    shared_.push_back(kept);
+    return *kept;
+}
+
 std::span<const record_header> record_batch::store(std::vector<record_header> headers) {
     if (headers.empty()) return {};
     bytes_ += headers.size() * sizeof(record_header);

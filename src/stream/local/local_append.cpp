@@ -100,7 +100,7 @@ result<routing_cache::stream*> append_transaction::load(std::string_view name) {
 routing_cache::open_shard& append_transaction::route(routing_cache::stream& to, const new_record& record) {
     if (to.open.size() == 1) return to.open.front();
     if (!record.key) return to.open[to.next_sequence % to.open.size()];
-    const auto point = cache_->hasher_.hash(*record.key);
+    const auto point = hash_of(*record.key);
     const auto above = std::ranges::upper_bound(
         to.open, point, {}, [](const routing_cache::open_shard& shard) { return shard.range.from; }
     );

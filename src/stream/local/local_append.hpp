@@ -5,8 +5,8 @@
 #pragma once
 
 #include "database.hpp"
-#include "md5.hpp"
 #include "record/hash_key.hpp"
+#include "record/md5.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/record.hpp>
@@ -82,7 +82,6 @@ private:
     };
 
     std::map<std::string, stream, std::less<>> streams_;
-    md5_hasher hasher_;
     std::string encoded_headers_;
     std::uint64_t transactions_{0};
 };

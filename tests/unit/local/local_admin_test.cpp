@@ -86,11 +86,10 @@ TEST_F(LocalAdmin, NumbersRecordsOverTheWholeStream) {
 }
 
 TEST_F(LocalAdmin, RoutesByTheMd5OfTheKey) {
-    md5_hasher hasher;
     for (int i = 0; i < 40; ++i) {
         const auto key = "key " + std::to_string(i);
         EXPECT_TRUE(
-            describe(put({order(key, "")})[0].shard == shard(0) ? 0 : 1).range.contains(hasher.hash(key))
+            describe(put({order(key, "")})[0].shard == shard(0) ? 0 : 1).range.contains(hash_of(key))
         );
     }
 }
