@@ -7,6 +7,7 @@
 /// | `local:PATH` | | yes | | | |
 /// | `local:PATH/STREAM` | | | yes | | yes |
 /// | `kafka://HOST:PORT[,…][?PROPERTY=VALUE&…]` | | yes | | | with `/TOPIC` |
+/// | `kinesis://REGION[/STREAM][?endpoint=URL]` | | yes | with `/STREAM` | | |
 /// | `memory:NAME`, within one process | | | | yes | |
 ///
 /// Pure functions; nothing is opened.

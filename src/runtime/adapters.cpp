@@ -3,6 +3,9 @@
 #include "database.hpp"
 #include "dead_letters.hpp"
 #include "kafka_adapters.hpp"
+#ifdef MILLRACE_WITH_AWS
+#include "kinesis_adapters.hpp"
+#endif
 #include "lease_tables.hpp"
 #include "local_sink.hpp"
 #include "local_source.hpp"
@@ -123,6 +126,9 @@ result<opened_sink> open_sink(const url& where, host& home, const sink_options& 
 #ifdef MILLRACE_WITH_KAFKA
     if (where.scheme == "kafka") return kafka_adapters::open_sink(where, home, options);
 #endif
+#ifdef MILLRACE_WITH_AWS
+    if (where.scheme == "kinesis") return kinesis_adapters::open_sink(where, home, options);
+#endif
     if (where.scheme != "local") return unopened(where);
     auto made = std::make_unique<local_sink>(home, where.path, local_sink_options{.outbox = options.outbox});
     auto* const sink = made.get();
@@ -144,6 +150,9 @@ result<std::unique_ptr<group_leader>> open_group_leader(
 }
 
 result<std::unique_ptr<record_source>> open_source(const url& where, host& home) {
+#ifdef MILLRACE_WITH_AWS
+    if (where.scheme == "kinesis") return kinesis_adapters::open_source(where, home);
+#endif
     if (where.scheme == "local") return std::make_unique<local_source>(home, where.path, where.stream);
     return unopened(where);
 }

@@ -7,6 +7,9 @@
 #include "kafka_conf.hpp"
 #include "kafka_url.hpp"
 #endif
+#ifdef MILLRACE_WITH_AWS
+#include "kinesis_url.hpp"
+#endif
 
 #include <millrace/url.hpp>
 
@@ -96,6 +99,24 @@ result<url> read_kafka(url u) {
 }
 #endif
 
+#ifdef MILLRACE_WITH_AWS
+result<url> read_kinesis(url u) {
+    const auto address = parse_kinesis_url(u.path);
+    if (!address) return tl::unexpected(address.error());
+    u.stream = address->name();
+    if (u.role == url_role::sink) return u;
+    const auto bad = [&](std::string_view why) {
+        return fail(
+            errc::invalid_argument,
+            fmt::format("\"{}\" {}; write kinesis://REGION/STREAM[?endpoint=URL]", u.given, why)
+        );
+    };
+    if (u.stream.empty()) return bad("names no stream");
+    if (address->losses) return bad("has parameters that are only of a sink");
+    return u;
+}
+#endif
+
 /// A scheme is a line here, and a line where it is opened (`adapters.cpp`).
 struct scheme {
     std::string_view name;
@@ -131,6 +152,10 @@ constexpr std::array schemes{
     scheme{"kafka", url_role::sink, "kafka://HOST:PORT[,HOST:PORT...]", read_kafka, true},
     scheme{"kafka", url_role::dead_letters, "kafka://HOST:PORT/TOPIC", read_kafka, true},
 #endif
+#ifdef MILLRACE_WITH_AWS
+    scheme{"kinesis", url_role::sink, "kinesis://REGION[/STREAM][?endpoint=URL]", read_kinesis, true},
+    scheme{"kinesis", url_role::stream, "kinesis://REGION/STREAM[?endpoint=URL]", read_kinesis, true},
+#endif
 };
 
 /// What is known and not there, and why.
@@ -140,11 +165,13 @@ struct absent_scheme {
 };
 
 constexpr std::array absent{
-    absent_scheme{"kinesis", "which comes with a later version of millrace"},
     absent_scheme{"dynamodb", "which comes with a later version of millrace"},
 #ifndef MILLRACE_WITH_POSTGRES
     absent_scheme{"postgresql", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
     absent_scheme{"postgres", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
+#endif
+#ifndef MILLRACE_WITH_AWS
+    absent_scheme{"kinesis", "which was left out of this build (MILLRACE_WITH_AWS)"},
 #endif
 #ifndef MILLRACE_WITH_KAFKA
     absent_scheme{"kafka", "which was left out of this build (MILLRACE_WITH_KAFKA)"},

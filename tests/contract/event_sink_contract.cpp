@@ -103,7 +103,18 @@ TEST_P(EventSinkContract, PublishesToTheTopicOfEachRow) {
     EXPECT_EQ(values("payments"), "p ");
 }
 
-TEST_P(EventSinkContract, KeepsAnyBytesTombstonesAndHeaders) {
+TEST_P(EventSinkContract, KeepsAnyBytesOfAValue) {
+    const std::string bytes("\0\xff\n", 3);
+    EXPECT_THAT(outcome(channel::main, {order(bytes), order("")}), IsEmpty());
+    const auto seen = world->published("orders");
+    ASSERT_EQ(seen.size(), 2U);
+    EXPECT_EQ(seen[0].key, "k");
+    EXPECT_EQ(seen[0].value, bytes);
+    EXPECT_EQ(seen[1].value, "");
+}
+
+TEST_P(EventSinkContract, KeepsAnyKeyTombstonesAndHeaders) {
+    if (world->missing().headers) GTEST_SKIP() << "the service has nothing like it";
     const std::string bytes("\0\xff\n", 3);
     const std::vector<event> events{
         {"orders", bytes, bytes, {{"h", bytes}, {"", ""}, {"none", std::nullopt}}, {}},
@@ -164,16 +175,21 @@ TEST_P(EventSinkContract, RefusesATopicThatDoesNotExistAndNamesIt) {
     const event lost{.topic = "no-such-topic", .key = "k", .value = "x"};
     const auto request = publish(channel::main, {order("a"), lost, order("b")});
     wait(request);
-    EXPECT_THAT(failures(*request, first), ElementsAre(Pair(1, errc::refused_topic), Pair(2, errc::purged)));
+    const auto failed = failures(*request, first);
+    ASSERT_THAT(failed, testing::Not(IsEmpty()));
+    EXPECT_EQ(failed.front(), std::pair(std::size_t{1}, errc::refused_topic));
+    const bool all_stopped = failed.size() == 2 && failed.back() == std::pair(std::size_t{2}, errc::purged);
+    EXPECT_TRUE(all_stopped || (world->missing().other_lanes && failed.size() == 1));
+    const auto before = all_stopped ? std::string("a ") : std::string("a b ");
     const auto& why = (*request->outcome)->failures.front().why;
     EXPECT_NE(why.detail.find("no-such-topic"), std::string::npos) << why.detail;
-    EXPECT_EQ(values(), "a ");
+    EXPECT_EQ(values(), before);
 
     world->create_topic("no-such-topic");
     wait(reset());
     EXPECT_THAT(outcome(channel::main, {lost, order("b")}), IsEmpty());
     EXPECT_EQ(values("no-such-topic"), "x ");
-    EXPECT_EQ(values(), "a b ");
+    EXPECT_EQ(values(), before + "b ");
 }
 
 TEST_P(EventSinkContract, AResetCompletesWhenNothingOfTheOldChannelCanFollow) {

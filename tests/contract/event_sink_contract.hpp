@@ -34,6 +34,13 @@ public:
 
     /// What was published, in order; the topic of each event is left empty.
     [[nodiscard]] virtual std::vector<event> published(const std::string& topic) = 0;
+
+    /// What the service behind a sink does not do.
+    struct gaps {
+        bool headers{false};      ///< And absent keys and values, and keys that are not UTF-8 or empty.
+        bool other_lanes{false};  ///< After a refusal, rows of other lanes may still be published.
+    };
+    [[nodiscard]] virtual gaps missing() const { return {}; }
 };
 
 using make_sink_world = std::function<std::unique_ptr<sink_world>()>;

@@ -38,8 +38,18 @@ public:
     virtual void split(const shard_id& shard) = 0;
     virtual void merge(const shard_id& lower, const shard_id& upper) = 0;
 
-    /// Removes the oldest records of the shard.
+    /// Removes the oldest records of the shard, where that is possible.
     virtual void trim(const shard_id& shard, std::size_t records) = 0;
+
+    /// What the service behind a source does not do.
+    struct gaps {
+        bool headers{false};  ///< And absent keys and data, and keys that are not UTF-8.
+        bool byte_limits{false};
+        bool trimming{false};
+        bool signals{false};
+        milliseconds clock_step{0};  ///< Of listings.
+    };
+    [[nodiscard]] virtual gaps missing() const { return {}; }
 };
 
 using make_source_world = std::function<std::unique_ptr<source_world>()>;

@@ -50,7 +50,6 @@ TEST(Url, AnUnknownSchemeSaysWhichExistAndTheNearest) {
 }
 
 TEST(Url, ASchemeOfALaterVersionSaysSo) {
-    EXPECT_TRUE(contains(refusal("kinesis:orders", url_role::sink), "later version"));
     EXPECT_TRUE(contains(refusal("dynamodb:table", url_role::state), "sqlite:PATH"));
 }
 

@@ -1,0 +1,18 @@
+/// Clients of AWS services with the credentials of this process; only in builds that have AWS.
+#pragma once
+
+#include "api.hpp"
+
+#include <memory>
+#include <string>
+
+namespace millrace {
+
+/// A client of its own, for one adapter object. The credentials (`credentials/key_chain.hpp`) are shared by
+/// all clients of the process. `service` as it signs: "kinesis", "dynamodb". An empty endpoint is AWS's own
+/// of the region.
+[[nodiscard]] std::unique_ptr<aws::api> open_aws(
+    const std::string& service, const std::string& region, const std::string& endpoint
+);
+
+}  // namespace millrace

@@ -1,0 +1,49 @@
+#ifdef MILLRACE_WITH_AWS
+
+#include "kinesis_adapters.hpp"
+
+#include "aws_access.hpp"
+#include "kinesis_sink.hpp"
+#include "kinesis_source.hpp"
+#include "kinesis_url.hpp"
+
+#include <utility>
+
+namespace millrace::kinesis_adapters {
+
+namespace {
+
+std::unique_ptr<aws::api> client_of(const kinesis_address& address) {
+    return open_aws("kinesis", address.region, address.endpoint);
+}
+
+}  // namespace
+
+result<std::unique_ptr<record_source>> open_source(const url& where, host& home) {
+    auto address = parse_kinesis_url(where.path);
+    if (!address) return tl::unexpected(std::move(address.error()));
+    auto api = client_of(*address);
+    return std::make_unique<kinesis_source>(home, std::move(*address), std::move(api));
+}
+
+result<opened_sink> open_sink(const url& where, host& home, const sink_options& /*options*/) {
+    auto address = parse_kinesis_url(where.path);
+    if (!address) return tl::unexpected(std::move(address.error()));
+    auto api = client_of(*address);
+    kinesis_sink_options chosen;
+    if (address->losses) chosen.losses = *address->losses;
+    auto made = std::make_unique<kinesis_sink>(home, std::move(*address), std::move(api), chosen);
+    auto* const sink = made.get();
+    return opened_sink{std::move(made), [sink](completion<void> done) { sink->look(std::move(done)); }};
+}
+
+result<std::unique_ptr<kinesis_admin>> open_admin(const url& where, milliseconds wait) {
+    auto address = parse_kinesis_url(where.path);
+    if (!address) return tl::unexpected(std::move(address.error()));
+    auto api = client_of(*address);
+    return std::make_unique<kinesis_admin>(std::move(*address), std::move(api), wait);
+}
+
+}  // namespace millrace::kinesis_adapters
+
+#endif

@@ -1,0 +1,76 @@
+/// Makes, describes, fills, splits and merges a stream of Kinesis: what the command line needs.
+///
+/// Synchronous; one thread at a time. Changes of a stream take AWS seconds to minutes: each call returns when
+/// the stream is active again, or with `unavailable` when that takes longer than `wait`.
+#pragma once
+
+#include "api.hpp"
+#include "kinesis_calls.hpp"
+#include "kinesis_listing.hpp"
+#include "kinesis_url.hpp"
+#include "record/hash_key.hpp"
+
+#include <millrace/error.hpp>
+#include <millrace/event.hpp>
+#include <millrace/names.hpp>
+#include <millrace/time.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace millrace {
+
+struct kinesis_position {
+    shard_id shard;
+    std::string sequence;
+};
+
+class kinesis_admin {
+public:
+    /// The address names a stream.
+    kinesis_admin(kinesis_address stream, std::unique_ptr<aws::api> api, milliseconds wait);
+
+    [[nodiscard]] result<kinesis_stream> describe();
+
+    /// `already_exists` when there is one of that name. The retention, if given, is at least 24 hours.
+    [[nodiscard]] result<void> create(std::uint32_t shards, std::optional<std::chrono::hours> retention = {});
+
+    /// Returns when the stream is gone.
+    [[nodiscard]] result<void> remove();
+
+    /// Appends all events, those of one key in order; on an error some may be in the stream. Topics are not
+    /// looked at. `invalid_argument` names what Kinesis cannot hold: headers, tombstones, and some keys.
+    [[nodiscard]] result<std::vector<kinesis_position>> put(std::span<const event> events);
+
+    /// Closes the shard; two children share its hashes, the second from `at`, by default from the middle.
+    [[nodiscard]] result<std::pair<shard_id, shard_id>> split(
+        const shard_id& shard, std::optional<hash_key> at = std::nullopt
+    );
+
+    /// Closes two neighbours; one child has the hashes of both.
+    [[nodiscard]] result<shard_id> merge(const shard_id& one, const shard_id& other);
+
+    /// Changes the number of open shards by splits and merges of the service's choice.
+    [[nodiscard]] result<void> scale(std::uint32_t shards);
+
+private:
+    template <class Reply, class Request>
+    [[nodiscard]] kinesis_outcome<Reply> ask(Request request, const kinesis_calls::options& how);
+    template <class Request>
+    [[nodiscard]] result<void> change(Request request);
+    [[nodiscard]] result<kinesis_stream> when_active();
+    [[nodiscard]] result<std::vector<shard_id>> children_of(const std::vector<shard_id>& parents);
+
+    kinesis_address stream_;
+    milliseconds wait_;
+    kinesis_calls calls_;
+};
+
+}  // namespace millrace
