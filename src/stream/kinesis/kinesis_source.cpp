@@ -95,9 +95,11 @@ result<decoded> decode(kinesis_reply came, read_job job, totals& count) {
     thread_local kpl_opener opener;  // keeps its memory
     const auto before = opener.totals();
     std::size_t records = 0;
+    decoded out;
     auto reply = decode_records(std::move(came.body), came.format, *batch, [&](const record& one) {
         opener.add(*batch, one, job.wanted);
         ++records;
+        out.reply.bytes += one.data->size() + one.key->size();
         return true;
     });
     if (!reply)
@@ -109,7 +111,6 @@ result<decoded> decode(kinesis_reply came, read_job job, totals& count) {
          now.foreign - before.foreign}
     );
 
-    decoded out;
     out.children = !reply->children.empty();
     out.reply.behind = milliseconds{std::max<std::int64_t>(reply->millis_behind.value_or(0), 0)};
     if (reply->next_iterator && !reply->next_iterator->empty()) {
@@ -358,6 +359,10 @@ void kinesis_source::read(
     }
     kpl_opener::filter wanted{known->second.range, parsed->after};
     impl_->get({std::move(shard), std::move(*parsed), wanted}, limits, std::move(done));
+}
+
+read_rates kinesis_source::allowed() const {
+    return {.reads_per_second = 5, .bytes_per_second = 2 << 20};
 }
 
 void kinesis_source::watch(std::function<void()> /*changed*/) {}
