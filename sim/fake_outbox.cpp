@@ -62,7 +62,8 @@ struct fetch_round : std::enable_shared_from_this<fetch_round> {
     void probe() {
         reply.filled = table.read_gaps(request, reply.gaps_more);
         later([](fetch_round& round) {
-            round.reply.writers = round.table.writers();
+            round.reply.knows_writers = round.request.wants_writers;
+            if (round.reply.knows_writers) round.reply.writers = round.table.writers();
             round.finish(std::move(round.reply));
         });
     }

@@ -95,7 +95,7 @@ struct relay_options {
     std::size_t gaps_max{1'000};       ///< Above, neighbouring gaps are merged and re-scanned as a range.
     std::size_t probes_in_flight{16};  ///< Suspect rows that are sent alone at a time.
 
-    nanoseconds poll_min{1ms};   ///< While rows arrive.
+    nanoseconds poll_min{1ms};   ///< While rows arrive; up to ten times as long while many do.
     nanoseconds poll_max{50ms};  ///< While idle, when the source signals no change.
     nanoseconds gap_probe_every{100ms};
     nanoseconds sweep_every{60s};  ///< A slow re-read from the head, for ids that no proof can cover.

@@ -200,7 +200,13 @@ void add_window_options(std::vector<option_spec>& options) {
     );
     options.push_back(count_option("gaps-max", "1000", "100000", "Gaps among the ids that are kept apart"));
     options.push_back(count_option("probes-in-flight", "16", "1000", "Suspect rows sent alone at a time"));
-    options.push_back(time_option("poll-min", "1ms", "1ms", "10s", "Pause between reads while rows arrive"));
+    options.push_back(time_option(
+        "poll-min",
+        "1ms",
+        "1ms",
+        "10s",
+        "Pause between reads while rows arrive; up to ten times as long while many do"
+    ));
     options.push_back(time_option(
         "poll-max", "50ms", "1ms", "1m", "Pause between reads while idle, without a change signal"
     ));

@@ -88,6 +88,9 @@ struct fetch_request {
     std::vector<id_range> gaps;  ///< Ids that were skipped, ascending; rows that appeared there are returned.
     std::size_t gap_bytes_max{1 << 20};  ///< Of the rows in gaps, lowest first; at least one is returned.
 
+    /// Also by a sweep. To name the writers is not free, so a source may leave them out when this is false.
+    bool wants_writers{true};
+
     /// Set by a sweep, which needs no row above it. A source that would have to walk far to the next row may
     /// stop between two rows, and says so by `fetch_reply::looked_to`.
     std::optional<row_id> until{};
@@ -104,6 +107,7 @@ struct fetch_reply {
     /// statement of its own that began after the read-ahead. A source whose snapshot shows every lower id
     /// that can still appear returns none.
     std::vector<std::uint64_t> writers;
+    bool knows_writers{true};  ///< False: they were not wanted and not looked for.
 
     /// Changes when the table was re-created, restored or moved: the window must be rebuilt from the head.
     std::string table_identity;

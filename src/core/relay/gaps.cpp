@@ -54,9 +54,15 @@ std::size_t gap_set::at_or_above(row_id id) const {
     return static_cast<std::size_t>(at - gaps_.begin());
 }
 
-void gap_set::append(id_range ids, std::uint64_t round) {
+void gap_set::append(id_range ids) {
     MILLRACE_ASSERT(ids.first <= ids.last && (gaps_.empty() || gaps_.back().ids.last < ids.first));
-    gaps_.push_back({ids, round});
+    gaps_.push_back({ids});
+}
+
+void gap_set::writers_seen(std::uint64_t round) {
+    for (auto& g : gaps_) {
+        if (g.round == no_round) g.round = round;
+    }
 }
 
 void gap_set::revive_up_to(row_id last, std::uint64_t round) {

@@ -1,8 +1,9 @@
 /// Ids that were skipped while reading ahead and may still be filled, and the proof that they will not.
 ///
 /// A gap is dead when every writer that was seen after it was skipped is gone, and a probe of a later round
-/// still misses it; never by one reply, whose probe and list of writers have different snapshots. Memory is
-/// flat: above a limit, neighbours are merged and re-scanned as one range. Pure; no thread safety.
+/// still misses it; without a look at the writers it stays; never by one reply, whose probe and list of
+/// writers have different snapshots. Memory is flat: above a limit, neighbours are merged and re-scanned as
+/// one range. Pure; no thread safety.
 #pragma once
 
 #include "port/outbox_source.hpp"
@@ -11,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -36,8 +38,11 @@ class gap_set {
 public:
     explicit gap_set(std::size_t limit) : limit_(limit) {}
 
-    /// `ids` lies above every other gap.
-    void append(id_range ids, std::uint64_t round);
+    /// `ids` lies above every other gap. Who may fill it is not known yet.
+    void append(id_range ids);
+
+    /// The writers were looked for in this round, after the last `append`.
+    void writers_seen(std::uint64_t round);
 
     /// Takes everything up to `last` for a gap again, as if skipped in `round`.
     void revive_up_to(row_id last, std::uint64_t round);
@@ -68,9 +73,11 @@ public:
     [[nodiscard]] std::vector<id_range> ranges(row_id from) const;
 
 private:
+    static constexpr std::uint64_t no_round = std::numeric_limits<std::uint64_t>::max();
+
     struct gap {
         id_range ids;
-        std::uint64_t round;
+        std::uint64_t round{no_round};  ///< When writers were first looked for since it was skipped.
     };
 
     [[nodiscard]] std::size_t at_or_above(row_id id) const;

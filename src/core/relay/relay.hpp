@@ -72,7 +72,7 @@ private:
     void changed(window::change what, const char* cause);
     void accept(const fetch_reply& reply, const std::vector<window::new_row>& rows);
     void place(std::vector<held_row> rows);
-    void look_again(bool found, bool more);
+    void look_again(std::size_t found, bool more);
     void plan_fetch();
     void fetch(fetch_request request, bool is_sweep);
     [[nodiscard]] mono_time next_fetch() const;

@@ -51,14 +51,20 @@ void relay_machine::looked(const fetch_reply& reply) {
     }
     if (intake.more) complete_look_ = false;
     accept(reply, intake.rows);
-    look_again(!intake.rows.empty(), intake.more);
+    look_again(intake.rows.size(), intake.more);
 }
 
-void relay_machine::look_again(bool found, bool more) {
+// Each look costs source and sink about the same, however many rows it finds: the more rows arrive, the more
+// of them are gathered.
+void relay_machine::look_again(std::size_t found, bool more) {
+    constexpr std::int64_t slowest = 10;  // times the shortest pause
+    constexpr std::int64_t rows_a_pause = 4;
     next_gap_probe_ = now_ + options_.gap_probe_every;
-    if (more || found) {
+    if (more || found > 0) {
         idle_ = nanoseconds::zero();
-        next_look_ = more ? now_ : now_ + options_.poll_min;
+        const auto rows = std::min(static_cast<std::int64_t>(found), (slowest - 1) * rows_a_pause);
+        const auto pause = options_.poll_min + options_.poll_min * rows / rows_a_pause;
+        next_look_ = more ? now_ : now_ + std::min(pause, options_.poll_max);
         return;
     }
     idle_ = std::clamp(idle_ * 2, options_.poll_min, options_.poll_max);

@@ -31,6 +31,7 @@ fetch_request window::look(std::size_t rows_max, std::size_t bytes_max, std::siz
     request.bytes_max = bytes_max;
     request.gaps = gaps_.ranges(probe_from_);
     request.gap_bytes_max = bytes_max + (gaps_.merged() ? known_bytes : 0);
+    request.wants_writers = wants_writers_ || rows_max == 0;
     return request;
 }
 
@@ -42,8 +43,13 @@ window::intake window::looked(const fetch_reply& reply) {
     if (result.what == change::none) {
         ++round_;
         take_filled(reply, result);
+        // Most gaps are filled by the next round; who may fill it is asked for one that was not.
+        wants_writers_ = !gaps_.empty();
         if (!reply.gaps_more) take_ahead(reply, result);
-        writers_.observe(round_, reply.writers);
+        if (reply.knows_writers) {
+            gaps_.writers_seen(round_);
+            writers_.observe(round_, reply.writers);
+        }
         gaps_.enforce_limit();
         result.more = reply.more || reply.gaps_more;
     }
@@ -74,7 +80,7 @@ void window::take_ahead(const fetch_reply& reply, intake& into) {
     for (const auto& row : rows_of(reply.ahead)) {
         if (row.id <= cursor_) continue;
         const auto next = row_id{cursor_.value() + 1};
-        if (next < row.id) gaps_.append({next, row_id{row.id.value() - 1}}, round_);
+        if (next < row.id) gaps_.append({next, row_id{row.id.value() - 1}});
         cursor_ = row.id;
         if (known_.contains(row.id)) continue;
         known_.add(row.id);
@@ -104,6 +110,7 @@ window::sweep_page window::swept(const fetch_reply& reply) {
     result.what = compare(reply);
     if (result.what == change::none) {
         ++round_;
+        gaps_.writers_seen(round_);
         writers_.observe(round_, reply.writers);
         std::optional<row_id> highest_found;
         for (const auto& row : rows_of(reply.ahead)) {
@@ -163,11 +170,13 @@ bool window::begin_at(const outbox_start& hint) {
 void window::rebuild() {
     gaps_.clear();
     writers_.clear();
+    wants_writers_ = true;
     cursor_ = lowest;
     probe_from_ = lowest;
     swept_to_.reset();
     // Read-ahead begins above the cursor, so the lowest id of all is a gap like any other.
-    gaps_.append({lowest, lowest}, round_);
+    gaps_.append({lowest, lowest});
+    gaps_.writers_seen(round_);
 }
 
 void window::rewind(row_id id) {

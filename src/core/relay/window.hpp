@@ -97,6 +97,7 @@ private:
     known_ids known_;
     gap_set gaps_;
     writer_watch writers_;
+    bool wants_writers_{false};  ///< A gap has outlived a probe.
     row_id cursor_;
     row_id probe_from_;
     std::uint64_t round_{0};

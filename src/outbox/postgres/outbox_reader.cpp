@@ -82,16 +82,6 @@ statement ask_writers(const outbox_sql& sql) {
     return {sql.writers, effect::reads, "look for writers of the outbox in", planning::once};
 }
 
-/// Ids between `after` and the last row that this reply does not hold.
-bool leaves_gaps(const row_batch& ahead, row_id after) {
-    auto last = after.value();
-    for (const auto& row : ahead.rows()) {
-        if (row.id.value() - 1 != last) return true;
-        last = row.id.value();
-    }
-    return false;
-}
-
 }  // namespace
 
 outbox_reader::outbox_reader(table_name table)
@@ -197,7 +187,6 @@ struct outbox_reader::round {
     row_decoder::outcome filled;
     std::optional<status> state;
     std::vector<std::uint64_t> writers;
-    bool knows_writers{false};
 };
 
 std::size_t outbox_reader::rows_to_ask(std::size_t rows_max, std::size_t bytes_max) const {
@@ -249,8 +238,7 @@ result<bool> outbox_reader::read_round(
         gaps.add(static_cast<std::int64_t>(request.gap_bytes_max));
     }
     batch.emplace_back(sql.status, effect::reads, "look at the outbox in", planning::once);
-    const bool asks_writers = probes || request.rows_max == 0;
-    if (asks_writers) batch.push_back(ask_writers(sql));
+    if (request.wants_writers) batch.push_back(ask_writers(sql));
 
     // Read committed whatever the default is: each statement has a snapshot of its own.
     auto reading = db.begin(isolation::read_committed);
@@ -278,8 +266,7 @@ result<bool> outbox_reader::read_round(
     auto state = read_status(db, table, (*got)[at++]);
     if (!state) return tl::unexpected(std::move(state.error()));
     into.state = std::move(*state);
-    if (asks_writers) into.writers = writers_of((*got)[at]);
-    into.knows_writers = asks_writers;
+    if (request.wants_writers) into.writers = writers_of((*got)[at]);
     return true;
 }
 
@@ -299,12 +286,7 @@ result<fetched> outbox_reader::fetch_from(
     reply.ahead = got.filled.cut ? std::make_shared<row_batch>() : got.ahead.batch;
     reply.more = got.ahead.cut;
     reply.writers = std::move(got.writers);
-    // Only gaps make it worth knowing who writes, and a sweep tells what becomes of those that are known.
-    if (!got.knows_writers && leaves_gaps(*reply.ahead, request.after)) {
-        const auto writers = db.run(ask_writers(table.sql));
-        if (!writers) return tl::unexpected(writers.error());
-        reply.writers = writers_of(*writers);
-    }
+    reply.knows_writers = request.wants_writers;
     reply.table_identity = got.state->identity;
     reply.replay_generation = got.state->generation;
     made.table = std::move(got.state->table);

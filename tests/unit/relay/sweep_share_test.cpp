@@ -1,8 +1,4 @@
-#include "relay/relay.hpp"
-
-#include <optional>
-#include <variant>
-#include <vector>
+#include "unit/relay/bare_relay.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,46 +7,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The machine alone, with a table of rows that the sink keeps for ever.
-struct SweepShare : testing::Test {
-    void start(outbox_start from) {
-        step(relay_event::started{epoch{1}});
-        step(relay_event::start_loaded{number_of<relay_action::load_start>(), std::move(from)});
-    }
+// A table of rows that the sink keeps for ever.
+struct SweepShare : testing::Test, test::bare_relay {
+    SweepShare() : bare_relay({.fetch_rows = 10, .sweep_every = 60s, .sweep_share = 0.1}) {}
+
     void start_with_rows() {
         start({});
         for (auto first = 1; first <= 41; first += 10)
-            step(relay_event::fetched{number_of<relay_action::fetch>(), page(first, first < 41)});
-    }
-
-    void step(relay_event::any what) {
-        actions = machine.step(now, 1, std::move(what));
-        for (const auto& action : actions)
-            if (const auto* wake = std::get_if<relay_action::wake_at>(&action)) wake_at = wake->when;
-    }
-    template <class Action>
-    [[nodiscard]] const Action* find() const {
-        for (const auto& action : actions)
-            if (const auto* found = std::get_if<Action>(&action)) return found;
-        return nullptr;
-    }
-    template <class Action>
-    [[nodiscard]] std::uint64_t number_of() const {
-        const auto* found = find<Action>();
-        EXPECT_NE(found, nullptr);
-        return found == nullptr ? 0 : found->number;
-    }
-
-    static fetch_reply page(std::int64_t first, bool more) {
-        auto rows = std::make_shared<row_batch>();
-        rows->reserve(10);
-        for (auto i = first; i < first + 10; ++i) {
-            outbox_row row;
-            row.id = row_id{i};
-            row.topic = rows->store("t");
-            rows->add(row);
-        }
-        return {.ahead = std::move(rows), .more = more, .table_identity = "a"};
+            step(relay_event::fetched{number_of<relay_action::fetch>(), page(first, 10, first < 41)});
     }
 
     // Turns until the machine asks for a page of the sweep; what else it reads finds nothing.
@@ -61,18 +25,9 @@ struct SweepShare : testing::Test {
                 step(relay_event::fetched{fetch->number, fetch_reply{.table_identity = "a"}});
                 continue;
             }
-            now = std::max(now, wake_at);
-            step(relay_event::timer{});
+            wake();
         }
     }
-
-    relay_options options{.fetch_rows = 10, .sweep_every = 60s, .sweep_share = 0.1};
-    event_sink::capacity limits;
-    relay_machine machine{
-        options, {[](const outbox_row&) { return std::optional<error>{}; }, [this] { return limits; }}};
-    mono_time now{1h};
-    mono_time wake_at{};
-    std::vector<relay_action::any> actions;
 };
 
 TEST_F(SweepShare, ASlowSweepTakesItsShareOfTimeAtMostAndReadingAheadGoesOnBetweenItsPages) {
@@ -83,7 +38,7 @@ TEST_F(SweepShare, ASlowSweepTakesItsShareOfTimeAtMostAndReadingAheadGoesOnBetwe
     for (auto page_first = 1; page_first <= 31; page_first += 10) {
         now += 100ms;  // what the page took
         const auto sweep = number_of<relay_action::fetch>();
-        step(relay_event::fetched{sweep, page(page_first, true)});
+        step(relay_event::fetched{sweep, page(page_first, 10, true)});
         const auto* next = find<relay_action::fetch>();
         if (next != nullptr) {
             EXPECT_GE(next->request.after, row_id{50});

@@ -100,6 +100,39 @@ TEST_F(Window, AGapIsDeadOnlyWhenItsWritersAreGoneAndALaterProbeMissesIt) {
     EXPECT_FALSE(w.gaps().contains(row_id{2}));
 }
 
+TEST_F(Window, WhoMayFillAGapIsAskedOnceAProbeHasMissedIt) {
+    const auto asks = [&] {
+        const auto request = w.look(100, 1'000'000, 0);
+        auto reply = db.answer(request);
+        reply.knows_writers = request.wants_writers;
+        if (!reply.knows_writers) reply.writers.clear();
+        (void)w.looked(reply);
+        return request.wants_writers;
+    };
+    db.rows = {1, 2};
+    EXPECT_TRUE(asks()) << "the first look";
+    while (!w.gaps().empty())  // that before the lowest id of all
+        (void)asks();
+    EXPECT_FALSE(asks());
+    db.rows.insert(4);
+    db.writers = {77};
+    EXPECT_FALSE(asks()) << "a gap that most likely is filled in a moment";
+    db.rows.insert(6);
+    EXPECT_FALSE(asks()) << "not yet probed when this was sent";
+    db.writers = {77, 88};
+    EXPECT_TRUE(asks());
+    db.writers = {88};
+    EXPECT_TRUE(asks());
+    EXPECT_TRUE(asks());
+    EXPECT_TRUE(w.gaps().contains(row_id{3})) << "88 was there when the writers were first looked at";
+    db.writers.clear();
+    EXPECT_TRUE(asks());
+    EXPECT_TRUE(w.gaps().contains(row_id{3})) << "this probe may be older than the end of 88";
+    EXPECT_TRUE(asks());
+    EXPECT_TRUE(w.gaps().empty());
+    EXPECT_FALSE(asks());
+}
+
 TEST_F(Window, ARowCommittedBetweenProbeAndListOfWritersIsFoundByTheNextRound) {
     db.rows = {1, 3};
     db.writers = {77};
@@ -218,9 +251,12 @@ TEST(WindowProperty, HandsOutEachCommittedRowOnce) {
         std::int64_t next = static_cast<std::int64_t>(random.below(100)) - 50;
         std::uint64_t tx = 0;
         const auto round = [&] {
-            auto reply = db.answer(w.look(random.below(10), 1'000 * random.below(6), known.size() * 1'000));
-            for (const auto& [writer, id] : open)
-                reply.writers.push_back(writer);
+            const auto request = w.look(random.below(10), 1'000 * random.below(6), known.size() * 1'000);
+            auto reply = db.answer(request);
+            reply.knows_writers = request.wants_writers;
+            for (const auto& [writer, id] : open) {
+                if (reply.knows_writers) reply.writers.push_back(writer);
+            }
             std::int64_t last = least;
             for (const auto& row : w.looked(reply).rows) {
                 RC_ASSERT(row.row->id.value() >= last);
