@@ -4,6 +4,7 @@
 /// |---|---|---|---|---|---|
 /// | `sqlite:PATH` | yes | | | yes | an outbox |
 /// | `postgresql://…`, as libpq takes it | `?table=SCHEMA.NAME` | | | `?schema=NAME` | an outbox |
+/// | `dynamodb://REGION/TABLE[?endpoint=URL]` | | | | yes | |
 /// | `local:PATH` | | yes | | | |
 /// | `local:PATH/STREAM` | | | yes | | yes |
 /// | `kafka://HOST:PORT[,…][?PROPERTY=VALUE&…]` | | yes | | | with `/TOPIC` |

@@ -2,6 +2,7 @@
 
 #include "database.hpp"
 #include "dead_letters.hpp"
+#include "dynamodb_adapters.hpp"
 #include "kafka_adapters.hpp"
 #ifdef MILLRACE_WITH_AWS
 #include "kinesis_adapters.hpp"
@@ -64,6 +65,9 @@ result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const gr
 #ifdef MILLRACE_WITH_POSTGRES
     if (where.scheme == "postgresql") return postgres_adapters::open_lease_store(where, group, home);
 #endif
+#ifdef MILLRACE_WITH_AWS
+    if (where.scheme == "dynamodb") return dynamodb_adapters::open_lease_store(where, group, home);
+#endif
     if (where.scheme == "sqlite") return sqlite_store(where, group, home);
     if (where.scheme == "memory") {
         return std::make_unique<memory_lease_store>(home, memory_table(where.path, group));
@@ -74,6 +78,9 @@ result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const gr
 result<std::vector<std::string>> known_groups(const url& state, const std::string& stream) {
 #ifdef MILLRACE_WITH_POSTGRES
     if (state.scheme == "postgresql") return postgres_adapters::known_groups(state, stream);
+#endif
+#ifdef MILLRACE_WITH_AWS
+    if (state.scheme == "dynamodb") return dynamodb_adapters::known_groups(state, stream);
 #endif
     if (state.scheme == "memory") return std::vector<std::string>{};
     if (state.scheme != "sqlite") return unopened(state);

@@ -8,6 +8,7 @@
 #include "kafka_url.hpp"
 #endif
 #ifdef MILLRACE_WITH_AWS
+#include "dynamodb_url.hpp"
 #include "kinesis_url.hpp"
 #endif
 
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <vector>
 
 #include <fmt/format.h>
@@ -115,6 +117,12 @@ result<url> read_kinesis(url u) {
     if (address->losses) return bad("has parameters that are only of a sink");
     return u;
 }
+
+result<url> read_dynamodb(url u) {
+    if (const auto address = parse_dynamodb_url(u.path, u.given); !address)
+        return tl::unexpected(address.error());
+    return u;
+}
 #endif
 
 /// A scheme is a line here, and a line where it is opened (`adapters.cpp`).
@@ -155,6 +163,7 @@ constexpr std::array schemes{
 #ifdef MILLRACE_WITH_AWS
     scheme{"kinesis", url_role::sink, "kinesis://REGION[/STREAM][?endpoint=URL]", read_kinesis, true},
     scheme{"kinesis", url_role::stream, "kinesis://REGION/STREAM[?endpoint=URL]", read_kinesis, true},
+    scheme{"dynamodb", url_role::state, "dynamodb://REGION/TABLE[?endpoint=URL]", read_dynamodb, true},
 #endif
 };
 
@@ -164,13 +173,14 @@ struct absent_scheme {
     std::string_view why;
 };
 
-constexpr std::array absent{
-    absent_scheme{"dynamodb", "which comes with a later version of millrace"},
+constexpr std::initializer_list<absent_scheme> absent{
+    // empty where nothing was left out
 #ifndef MILLRACE_WITH_POSTGRES
     absent_scheme{"postgresql", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
     absent_scheme{"postgres", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
 #endif
 #ifndef MILLRACE_WITH_AWS
+    absent_scheme{"dynamodb", "which was left out of this build (MILLRACE_WITH_AWS)"},
     absent_scheme{"kinesis", "which was left out of this build (MILLRACE_WITH_AWS)"},
 #endif
 #ifndef MILLRACE_WITH_KAFKA

@@ -79,7 +79,12 @@ std::string without_secrets(std::string_view address) {
             continue;
         }
         shown += part.substr(0, equals + 1);
-        shown += is_secret(part.substr(0, equals)) ? hidden : part.substr(equals + 1);
+        // A value may be an address, whose password may hold what ends this parameter.
+        const auto value = part.substr(equals + 1);
+        const bool cut = value.find("://") != std::string_view::npos &&
+                         value.find('@') == std::string_view::npos &&
+                         query.find('@') != std::string_view::npos;
+        shown += cut || is_secret(part.substr(0, equals)) ? std::string(hidden) : without_secrets(value);
     }
     return shown;
 }

@@ -114,7 +114,9 @@ TEST_P(LeaseStore, RefusesToCreateWhatExists) {
 
 TEST_P(LeaseStore, RefusesAWriteThatExpectsAnotherVersion) {
     ASSERT_TRUE(write(shard("a", 5)));
-    expect_conflict(write(shard("a", 5), version{4}));
+    auto another = shard("a", 5);
+    another.write_id = write_id{1};
+    expect_conflict(write(another, version{4}));
     expect_conflict(write(shard("a", 7), version{6}));
     EXPECT_EQ(read(shard_id{"a"}), lease_row{shard("a", 5)});
     EXPECT_TRUE(write(shard("a", 6), version{5}));
@@ -200,14 +202,15 @@ TEST_P(LeaseStore, CompletesManyRequestsExactlyOnceEach) {
 }
 
 TEST_P(LeaseStore, LetsExactlyOneOfSeveralRacersWin) {
-    constexpr int racers = 3;
+    constexpr std::uint64_t racers = 3;
     constexpr std::uint64_t last = 40;
     std::atomic<std::uint64_t> wins{0};
-    const auto race = [&] {
+    const auto race = [&](std::uint64_t racer) {
         loop_host mine;
         const auto own = world->make(mine);
         for (std::uint64_t v = 0; v < last; ++v) {
-            const auto row = shard("contended", v + 1);
+            auto row = shard("contended", v + 1);
+            row.write_id = write_id{row.write_id.value() + racer};
             const auto done = mine.await<void>([&](auto d) {
                 own->write(row, v == 0 ? std::nullopt : std::optional(version{v}), std::move(d));
             });
@@ -219,8 +222,8 @@ TEST_P(LeaseStore, LetsExactlyOneOfSeveralRacersWin) {
         }
     };
     std::vector<std::thread> threads;
-    for (int i = 0; i < racers; ++i)
-        threads.emplace_back(race);
+    for (std::uint64_t racer = 0; racer < racers; ++racer)
+        threads.emplace_back(race, racer);
     for (auto& thread : threads)
         thread.join();
     const auto left = read(shard_id{"contended"});

@@ -40,6 +40,7 @@ void aws_profiles(std::string_view text);
 void aws_key_document(std::string_view json);
 void aws_sts_reply(std::string_view xml);
 void aws_key_place(std::string_view url);
+void dynamodb_replies(std::string_view body);
 #endif
 
 struct target {
@@ -70,6 +71,7 @@ inline constexpr std::array targets{
     target{"aws_key_document", aws_key_document},
     target{"aws_sts_reply", aws_sts_reply},
     target{"aws_key_place", aws_key_place},
+    target{"dynamodb_replies", dynamodb_replies},
 #endif
 };
 

@@ -40,10 +40,10 @@ TEST_F(CliUsage, AllFaultsOfTheStartAreReportedTogether) {
 }
 
 TEST_F(CliUsage, AnUnknownSchemeSaysWhichExist) {
-    const auto done = millrace({"consume", "--stream", "loacl:a/b", "--group", "g", "--state", "dynamodb:x"});
+    const auto done = millrace({"consume", "--stream", "loacl:a/b", "--group", "g", "--state", "dynamo:x"});
     EXPECT_EQ(done.status, 2);
     EXPECT_THAT(done.errors, AllOf(HasSubstr("--stream: "), HasSubstr("loacl:a/b"), HasSubstr("local:")));
-    EXPECT_THAT(done.errors, AllOf(HasSubstr("--state: "), HasSubstr("dynamodb:x"), HasSubstr("sqlite:")));
+    EXPECT_THAT(done.errors, AllOf(HasSubstr("--state: "), HasSubstr("dynamo:x"), HasSubstr("sqlite:")));
 }
 
 TEST_F(CliUsage, NumbersOutOfRangeAreUsageFaults) {

@@ -354,7 +354,7 @@ moto_init() {
 # Signatures are checked after a test has posted 0 to /moto-api/reset-auth.
 moto_run() {
     become KILL env INITIAL_NO_AUTH_ACTION_COUNT=999999999 \
-        "$moto/bin/python" -m moto.server -H 127.0.0.1 -p "$(in_address port "$1")"
+        "$moto/bin/python" "$here/moto_server.py" -H 127.0.0.1 -p "$(in_address port "$1")"
 }
 
 # in_address NAME FOLDER
@@ -457,7 +457,6 @@ usage: services.sh COMMAND ...
                                                        prepare an instance and print its ports
   postgres|kafka|pgbouncer|kinesis|dynamodb|moto run FOLDER
                                                        become the server
-  answers PORT PATH                                    whether a GET is answered with 200
   kafka tool TopicCommand|ConfigCommand|AclCommand|... ARGUMENT ...
 TEXT
 }
@@ -467,7 +466,6 @@ case "$command${2:+ $2}" in
     install\ *) shift; install "$@" ;;
     shared\ *) shift; shared "$@" ;;
     kafka\ tool) shift 2; kafka_tool "$@" ;;
-    answers\ *) http_answers "$2" "$3" ;;
     postgres\ init | postgres\ run | kafka\ init | kafka\ run | pgbouncer\ init | pgbouncer\ run | \
         kinesis\ init | kinesis\ run | dynamodb\ init | dynamodb\ run | moto\ init | moto\ run)
         verb=$2

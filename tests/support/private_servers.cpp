@@ -9,8 +9,11 @@
 #include <string_view>
 
 #include <libpq-fe.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace millrace::support {
 
@@ -257,7 +260,21 @@ bool private_moto::ready() const {
 }
 
 bool http_answers(std::uint16_t port, const std::string& path) {
-    return support::run({script, "answers", std::to_string(port), path}, std::string{}, patience).status == 0;
+    const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval limit{.tv_sec = 5, .tv_usec = 0};
+    ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const std::string request = "GET " + path + " HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n";
+    std::string status(std::string_view("HTTP/1.1 200").size(), '\0');
+    const bool answered =
+        ::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        ::send(connection, request.data(), request.size(), MSG_NOSIGNAL) > 0 &&
+        ::recv(connection, status.data(), status.size(), MSG_WAITALL) == static_cast<ssize_t>(status.size());
+    ::close(connection);
+    return answered && status.starts_with("HTTP/1.") && status.ends_with(" 200");
 }
 
 std::uint16_t port_of(const std::string& url) {

@@ -37,7 +37,9 @@ option_spec state_option() {
     return {
         .name = "state",
         .placeholder = "URL",
-        .meaning = "Where leases and checkpoints are kept, sqlite:PATH or postgresql://HOST/DATABASE",
+        .meaning =
+            "Where leases and checkpoints are kept: sqlite:PATH, postgresql://HOST/DATABASE or "
+            "dynamodb://REGION/TABLE",
         .example = "sqlite:state.db",
         .required = true};
 }

@@ -74,7 +74,7 @@ void check_group(const settings& values, faults& found) {
 }
 
 /// Looking at a state must not make it.
-result<void> must_exist(const url& state) {
+result<void> must_exist(const url& state, const std::string& stream) {
     if (state.scheme == "memory") {
         return fail(
             errc::invalid_argument,
@@ -85,7 +85,14 @@ result<void> must_exist(const url& state) {
             )
         );
     }
-    if (state.scheme != "sqlite" || ::access(state.path.c_str(), F_OK) == 0) return {};
+    if (state.scheme != "sqlite") {
+        auto known = known_groups(state, stream);
+        if (known) return {};
+        if (known.error().code == errc::not_found)
+            known.error().detail += "; a group makes it at its first start";
+        return tl::unexpected(std::move(known.error()));
+    }
+    if (::access(state.path.c_str(), F_OK) == 0) return {};
     return fail(
         errc::not_found,
         fmt::format(
@@ -123,7 +130,7 @@ struct opened_group {
 result<opened_group> open_group(const settings& values, event_loop& loop) {
     const url stream = parse_url(values.text("stream"), url_role::stream).value();
     const url state = parse_url(values.text("state"), url_role::state).value();
-    if (const auto there = must_exist(state); !there) return tl::unexpected(there.error());
+    if (const auto there = must_exist(state, stream.stream); !there) return tl::unexpected(there.error());
     auto source = open_source(stream, loop);
     if (!source) return tl::unexpected(std::move(source.error()));
     auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);

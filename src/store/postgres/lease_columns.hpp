@@ -3,6 +3,7 @@
 /// Pure functions. Whatever Millrace does not write is `corrupt`, with the name of the column.
 #pragma once
 
+#include "port/lease_fields.hpp"
 #include "port/lease_store.hpp"
 #include "rows.hpp"
 
@@ -44,8 +45,6 @@ inline constexpr std::array<std::string_view, 11> shard_columns{
     "arrival",
     "finished_at",
     "updated_at"};
-
-inline constexpr std::array<std::string_view, 3> start_names{"trim_horizon", "latest", "at_timestamp"};
 
 /// The values of one row, one a column; empty: NULL.
 using row_values = std::span<const std::optional<std::string_view>>;

@@ -1,5 +1,6 @@
 #include "lease_tables.hpp"
 
+#include "port/lease_fields.hpp"
 #include "sqlite_lease_store.hpp"
 #include "table_check.hpp"
 
@@ -72,8 +73,6 @@ CREATE TABLE IF NOT EXISTS millrace_shard (
     PRIMARY KEY (stream, group_name, shard)
 ) WITHOUT ROWID;
 )";
-
-constexpr std::array<std::string_view, 3> start_names{"trim_horizon", "latest", "at_timestamp"};
 
 std::int64_t millis(wall_time t) {
     return t.time_since_epoch().count();

@@ -39,6 +39,21 @@ TEST(UrlSecrets, ValuesOfSecretParametersAreHidden) {
     EXPECT_EQ(without_secrets("kafka://b?x&linger.ms=5&"), "kafka://b?***&linger.ms=5&");
 }
 
+TEST(UrlSecrets, APasswordInAnAddressThatIsAValueIsHiddenToo) {
+    EXPECT_EQ(
+        without_secrets("dynamodb://eu-west-1/t?endpoint=http://u:secret@h:1/p"),
+        "dynamodb://eu-west-1/t?endpoint=http://u:***@h:1/p"
+    );
+    EXPECT_EQ(
+        without_secrets("dynamodb://eu-west-1/t?endpoint=http://u:se&cr@h"),
+        "dynamodb://eu-west-1/t?endpoint=***&***"
+    );
+    EXPECT_EQ(
+        without_secrets("kinesis://eu-west-1/s?endpoint=http://127.0.0.1:4567"),
+        "kinesis://eu-west-1/s?endpoint=http://127.0.0.1:4567"
+    );
+}
+
 RC_GTEST_PROP(UrlSecrets, NoPasswordWithoutAQuestionMarkShows, ()) {
     auto password = "~" + *rc::gen::container<std::string>(rc::gen::inRange('!', '~')) + "~";
     std::replace(password.begin(), password.end(), '?', '!');

@@ -25,6 +25,9 @@ bool built_with_postgres() {
 bool built_with_kafka() {
     return !contains(refusal("kafka:", url_role::sink), "left out");
 }
+bool built_with_aws() {
+    return !contains(refusal("dynamodb:", url_role::state), "left out");
+}
 
 TEST(Url, ReadsEachFormForItsRole) {
     EXPECT_EQ(
@@ -49,10 +52,6 @@ TEST(Url, AnUnknownSchemeSaysWhichExistAndTheNearest) {
     EXPECT_TRUE(contains(refusal("sqlit:x.db", url_role::state), "did you mean \"sqlite\"?"));
 }
 
-TEST(Url, ASchemeOfALaterVersionSaysSo) {
-    EXPECT_TRUE(contains(refusal("dynamodb:table", url_role::state), "sqlite:PATH"));
-}
-
 TEST(Url, ASchemeThatWasLeftOutOfTheBuildSaysSo) {
     if (!built_with_postgres()) {
         EXPECT_TRUE(contains(refusal("postgresql://h/d", url_role::outbox), "MILLRACE_WITH_POSTGRES"));
@@ -60,6 +59,33 @@ TEST(Url, ASchemeThatWasLeftOutOfTheBuildSaysSo) {
     if (!built_with_kafka()) {
         EXPECT_TRUE(contains(refusal("kafka://h:9092", url_role::sink), "MILLRACE_WITH_KAFKA"));
     }
+    if (!built_with_aws()) {
+        EXPECT_TRUE(contains(refusal("dynamodb://r/leases", url_role::state), "MILLRACE_WITH_AWS"));
+    }
+}
+
+TEST(Url, ADynamodbAddressIsOneOfAState) {
+    if (!built_with_aws()) GTEST_SKIP() << "built without AWS";
+    const auto* const given = "dynamodb://eu-west-1/leases?endpoint=http://127.0.0.1:8000/?x=1&y=2";
+    const auto state = parse_url(given, url_role::state);
+    ASSERT_TRUE(state) << state.error().detail;
+    EXPECT_EQ(state->scheme, "dynamodb");
+    EXPECT_EQ(state->path, given);
+    EXPECT_EQ(state->given, given);
+    for (const auto* bad :
+         {"dynamodb:table",
+          "dynamodb://eu-west-1",
+          "dynamodb://eu-west-1/ab",
+          "dynamodb://eu-west-1/a/b",
+          "dynamodb://EU/leases",
+          "dynamodb:///leases",
+          "dynamodb://eu-west-1/leases?region=x",
+          "dynamodb://eu-west-1/leases?endpoint=ftp://h"}) {
+        EXPECT_TRUE(contains(refusal(bad, url_role::state), "dynamodb://REGION/TABLE[?endpoint=URL]")) << bad;
+    }
+    EXPECT_TRUE(contains(refusal(given, url_role::sink), "of no use here"));
+    const auto secret = refusal("dynamodb://eu-west-1/leases?endpoint=http://u:topsecret@h", url_role::state);
+    EXPECT_FALSE(contains(secret, "topsecret")) << secret;
 }
 
 TEST(Url, APostgresAddressIsOneOfAnOutboxAStateOrDeadLetters) {

@@ -1,0 +1,40 @@
+#ifdef MILLRACE_WITH_AWS
+
+#include "dynamodb_adapters.hpp"
+
+#include "aws_access.hpp"
+#include "dynamodb_lease_store.hpp"
+#include "dynamodb_url.hpp"
+
+#include <utility>
+
+namespace millrace::dynamodb_adapters {
+
+namespace {
+
+lease_table_name name_of(const aws::address& address, const std::string& shown) {
+    return {address.name, address.region, address.endpoint, shown};
+}
+
+}  // namespace
+
+result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
+    const auto address = parse_dynamodb_url(where.path, where.given);
+    if (!address) return tl::unexpected(address.error());
+    return std::make_unique<dynamodb_lease_store>(
+        home,
+        open_aws("dynamodb", address->region, address->endpoint),
+        dynamodb_lease_store_options{.where = name_of(*address, where.given), .group = group}
+    );
+}
+
+result<std::vector<std::string>> known_groups(const url& state, const std::string& stream) {
+    const auto address = parse_dynamodb_url(state.path, state.given);
+    if (!address) return tl::unexpected(address.error());
+    const auto service = open_aws("dynamodb", address->region, address->endpoint);
+    return dynamodb_groups(*service, name_of(*address, state.given), stream);
+}
+
+}  // namespace millrace::dynamodb_adapters
+
+#endif

@@ -1,0 +1,13 @@
+/// What `adapters.hpp` opens in DynamoDB; only in builds that have AWS.
+#pragma once
+
+#include "adapters.hpp"
+
+namespace millrace::dynamodb_adapters {
+
+[[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
+    const url& where, const group_key& group, host& home
+);
+[[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
+
+}  // namespace millrace::dynamodb_adapters
