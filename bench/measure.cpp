@@ -97,8 +97,11 @@ void wait_for_lines(support::line_follower& output, std::uint64_t& seen, std::ui
 /// User and system time of a running process.
 double cpu_seconds(pid_t pid) {
     std::ifstream file{fmt::format("/proc/{}/stat", pid)};
-    std::string text{std::istreambuf_iterator<char>{file}, {}};
-    std::istringstream fields{text.substr(text.rfind(')') + 2)};
+    std::string text;
+    std::getline(file, text);
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string::npos) throw std::runtime_error("a measured process has ended");
+    std::istringstream fields{text.substr(name_end + 2)};
     std::string skipped;
     for (int i = 0; i < 11; ++i)
         fields >> skipped;

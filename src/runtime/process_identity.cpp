@@ -4,10 +4,9 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <fstream>
-#include <iterator>
-#include <string>
+#include <cstddef>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
 #include <unistd.h>
@@ -17,8 +16,11 @@ namespace millrace {
 namespace {
 
 std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return {};
+    auto text = read_proc_file(fd);
+    ::close(fd);
+    return text;
 }
 
 std::optional<process_stat> stat_of(std::int64_t pid) {
@@ -43,7 +45,23 @@ std::string boot_id() {
     return text;
 }
 
+bool no_such_process(std::int64_t pid) {
+    return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
 }  // namespace
+
+std::string read_proc_file(int fd) {
+    std::array<char, 4096> buffer;
+    std::string text;
+    for (;;) {
+        const auto length = ::read(fd, buffer.data(), buffer.size());
+        if (length < 0 && errno == EINTR) continue;
+        if (length < 0) return {};
+        if (length == 0) return text;
+        text.append(buffer.data(), static_cast<std::size_t>(length));
+    }
+}
 
 std::optional<process_stat> parse_process_stat(std::string_view text) {
     const auto name_end = text.rfind(')');
@@ -75,9 +93,8 @@ bool process_gone(const process_identity& which) {
     if (self.boot_id.empty() || self.pid_namespace.empty()) return false;
     if (which.boot_id != self.boot_id || which.pid_namespace != self.pid_namespace) return false;
     if (which.pid <= 0 || which.start_time == 0) return false;
-    if (::kill(static_cast<pid_t>(which.pid), 0) != 0 && errno == ESRCH) return true;
     const auto stat = stat_of(which.pid);
-    if (!stat) return false;  // not readable, or it ended just now: the next look decides
+    if (!stat) return no_such_process(which.pid);
     return stat->start_time != which.start_time || stat->state == 'Z' || stat->state == 'X';
 }
 

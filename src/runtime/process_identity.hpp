@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace millrace {
@@ -30,5 +31,8 @@ struct process_stat {
     std::uint64_t start_time{0};
 };
 [[nodiscard]] std::optional<process_stat> parse_process_stat(std::string_view text);
+
+/// All that an open file of /proc says; empty when it cannot be read, as when its process has ended since.
+[[nodiscard]] std::string read_proc_file(int fd);
 
 }  // namespace millrace

@@ -67,7 +67,8 @@ std::vector<std::string> kafka_arguments(const std::vector<std::string>& setting
 /// Also of a process that has ended and was not waited for yet.
 bool is_gone(pid_t of) {
     std::ifstream file{"/proc/" + std::to_string(of) + "/stat"};
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    std::string text;
+    std::getline(file, text, '\0');  // fails without a word when the process ends meanwhile
     const auto name_end = text.rfind(") ");
     return name_end == std::string::npos || text[name_end + 2] == 'Z' || text[name_end + 2] == 'X';
 }

@@ -1,5 +1,9 @@
 #include "process_identity.hpp"
 
+#include <csignal>
+#include <string>
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +60,22 @@ TEST(ProcessIdentity, AKilledProcessIsGoneEvenBeforeItsParentHasNoticed) {
     EXPECT_TRUE(process_gone(child));
     ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
     EXPECT_TRUE(process_gone(child));
+}
+
+TEST(ProcessIdentity, AProcessThatEndsWhileItsFileIsOpenLeavesNothingToRead) {
+    const auto pid = ::fork();
+    if (pid == 0) {
+        for (;;)
+            ::pause();
+    }
+    const auto stat = ::open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(stat, 0);
+    EXPECT_TRUE(parse_process_stat(read_proc_file(stat)));
+    ASSERT_EQ(::lseek(stat, 0, SEEK_SET), 0);
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
+    EXPECT_EQ(read_proc_file(stat), "");
+    ::close(stat);
 }
 
 TEST(ProcessIdentity, TheDefaultWorkerIdNamesHostAndProcess) {
