@@ -10,7 +10,8 @@ using aws::kinesis::wire;
 
 /// Whether an endpoint says so of what it cannot read.
 bool refuses_format(const aws::api_failure& failure) {
-    return failure.status == 415 || failure.type.starts_with("UnsupportedMediaType") ||
+    return failure.status == 415 || (failure.status == 404 && failure.type.empty()) ||
+           failure.type.starts_with("UnsupportedMediaType") ||
            failure.type.starts_with("SerializationException") || failure.type.starts_with("UnknownOperation");
 }
 

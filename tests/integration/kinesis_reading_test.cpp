@@ -1,0 +1,297 @@
+// A consumer on the stand-in of the Kinesis API: where it begins, what it acknowledges, what it shares.
+
+#include "kinesis_world.hpp"
+
+#include <atomic>
+#include <map>
+
+namespace millrace::test {
+namespace {
+
+TEST(KinesisReading, ReadsAllShardsInOrderAndResumesBehindWhatWasAcknowledged) {
+    kinesis_world world(4);
+    for (int i = 1; i <= 200; ++i)
+        world.put("key-" + std::to_string(i % 16), std::to_string(i));
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    background<consumer> running(world.settings(), handler);
+    ASSERT_TRUE(seen.wait(200));
+    ASSERT_TRUE(running.stop());
+    std::map<std::string, int> last;
+    for (const auto& e : seen.entries()) {
+        const int number = std::stoi(e.data);
+        EXPECT_LT(std::exchange(last[e.key], number), number) << e.key;
+    }
+    for (int i = 201; i <= 220; ++i)
+        world.put("key-" + std::to_string(i % 16), std::to_string(i));
+    auto second = world.read(20);
+    std::ranges::sort(second);
+    EXPECT_EQ(second, numbered_texts("", 201, 220)) << "what was acknowledged does not come again";
+}
+
+TEST(KinesisReading, ReadsAnEndpointThatSpeaksOnlyJson) {
+    kinesis_world world(1, {.speaks_cbor = false});
+    const std::string bytes("\0\xff\x80{\"", 5);
+    world.put("k", bytes);
+    EXPECT_EQ(world.read(1), texts{bytes});
+}
+
+TEST(KinesisReading, ReadsEveryShardOfAStreamThatIsListedInPages) {
+    kinesis_world world(1'266);  // the service's pages have 1,000
+    for (std::uint32_t shard = 0; shard < 1'266; ++shard)
+        world.put_to(shard, std::to_string(shard));
+    auto settings = world.settings();
+    settings.sharing.discover_every = 30s;
+    settings.sharing.shard_list_every = 30s;
+    settings.sharing.tick = 300ms;
+    settings.sharing.checkpoint_every = 1s;
+    settings.reading.tip_interval = 10s;
+    settings.lease = 10s;
+    EXPECT_EQ(world.read(1'266, settings).size(), 1'266U);
+}
+
+TEST(KinesisReading, BeginsAListingAnewWhenItsTokenHasExpired) {
+    kinesis_fake::server_options options;
+    options.limits.page_shards = 2;
+    kinesis_world world(7, options);
+    for (std::uint32_t shard = 0; shard < 7; ++shard)
+        world.put_to(shard, std::to_string(shard));
+    world.add({.what = fault::expired_token, .operation = "ListShards", .per_mille = 300, .times = 3});
+    EXPECT_EQ(world.read(7).size(), 7U);
+}
+
+/// Reads with a handler that acknowledges by index in this order, once; true when it was given `expected`.
+void acknowledge(kinesis_world& world, const texts& expected, const std::vector<std::size_t>& order) {
+    kinesis_receipts seen;
+    std::atomic<bool> once{false};
+    kinesis_handler handler(seen, [&](const record_batch& batch, const delivery& how) -> result<handled> {
+        if (batch.records().size() == expected.size() && !once.exchange(true)) {
+            for (const auto index : order)
+                how.acknowledge.one(index);
+        }
+        return handled::later;
+    });
+    auto settings = world.settings();
+    settings.sharing.drain_limit = 200ms;
+    background<consumer> running(settings, handler);
+    ASSERT_TRUE(seen.wait(expected.size()));
+    ASSERT_TRUE(running.stop());
+    EXPECT_EQ(seen.data(), expected);
+}
+
+TEST(KinesisReading, KeepsTheCheckpointBelowTheFirstRecordThatIsNotAcknowledged) {
+    kinesis_world world(1);
+    for (int i = 1; i <= 3; ++i)
+        world.put("k", std::to_string(i));
+    acknowledge(world, {"1", "2", "3"}, {2});
+    acknowledge(world, {"1", "2", "3"}, {2, 0});
+    acknowledge(world, {"2", "3"}, {});
+    acknowledge(world, {"2", "3"}, {1, 0});
+    world.put("k", "4");
+    EXPECT_EQ(world.read(1), texts{"4"}) << "3, 1, 2 were all acknowledged";
+}
+
+TEST(KinesisReading, LetsTwoApplicationsShareTheReadLimitOfAShard) {
+    kinesis_world world(1);
+    kinesis_receipts one;
+    kinesis_receipts other;
+    kinesis_handler to_one(one);
+    kinesis_handler to_other(other);
+    auto settings = world.settings();
+    background<consumer> first(settings, to_one);
+    settings.group = "audit";
+    background<consumer> second(settings, to_other);
+    constexpr int records = 100;
+    for (int i = 0; i < records; ++i) {
+        world.put("k", std::to_string(i));
+        std::this_thread::sleep_for(30ms);
+    }
+    EXPECT_TRUE(one.wait(records, 10s));
+    EXPECT_TRUE(other.wait(records, 10s));
+    EXPECT_EQ(one.data().size(), static_cast<std::size_t>(records));
+    EXPECT_EQ(other.data().size(), static_cast<std::size_t>(records));
+    EXPECT_TRUE(first.stop());
+    EXPECT_TRUE(second.stop());
+}
+
+TEST(KinesisReading, OfTheLatestLosesNothingWhenTheFirstReadIsThrottled) {
+    kinesis_world world(1);
+    world.put("k", "long before");
+    world.add({.what = fault::throttled, .operation = "GetRecords", .times = 4});
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    auto settings = world.settings();
+    settings.sharing.start = start_policy::latest;
+    std::this_thread::sleep_for(1100ms);  // the pinned moment is rounded down to a second
+    background<consumer> running(settings, handler);
+    while (world.fake.requests("GetRecords") < 1)
+        std::this_thread::sleep_for(5ms);
+    for (int i = 1; i <= 5; ++i)
+        world.put("k", std::to_string(i));
+    EXPECT_TRUE(seen.wait(5));
+    EXPECT_TRUE(running.stop());
+    EXPECT_EQ(seen.data(), numbered_texts("", 1, 5));
+}
+
+TEST(KinesisReading, OfTheLatestLosesNothingWhenTheIteratorExpiresBeforeTheFirstRecord) {
+    kinesis_world world(1);
+    world.put("k", "long before");
+    std::this_thread::sleep_for(1100ms);
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    auto settings = world.settings();
+    settings.sharing.start = start_policy::latest;
+    background<consumer> running(settings, handler);
+    while (world.fake.requests("GetRecords") < 2)
+        std::this_thread::sleep_for(5ms);
+    world.fake.with([](auto in) {
+        in.faults.add({.what = fault::expired_iterator, .operation = "GetRecords", .times = 3});
+        for (int i = 1; i <= 5; ++i)
+            in.model.append("orders", "k", std::to_string(i));
+    });
+    EXPECT_TRUE(seen.wait(5));
+    EXPECT_TRUE(running.stop());
+    EXPECT_EQ(seen.data(), numbered_texts("", 1, 5));
+}
+
+TEST(KinesisReading, GoesOnWhenIteratorsExpireFasterThanItReads) {
+    kinesis_fake::server_options options;
+    options.limits.iterator_life = 150ms;
+    kinesis_world world(1, options);
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    auto settings = world.settings();
+    settings.reading.tip_interval = 400ms;
+    background<consumer> running(settings, handler);
+    for (int i = 1; i <= 20; ++i) {
+        world.put("k", std::to_string(i));
+        std::this_thread::sleep_for(100ms);
+    }
+    EXPECT_TRUE(seen.wait(20));
+    EXPECT_TRUE(running.stop());
+    EXPECT_EQ(seen.data(), numbered_texts("", 1, 20));
+}
+
+struct KinesisClock : testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Minutes, KinesisClock, testing::Values(-5, 5, -90, 90), [](const auto& which) {
+    return (which.param < 0 ? "Behind" : "Ahead") + std::to_string(std::abs(which.param));
+});
+
+TEST_P(KinesisClock, OfTheServiceMayDifferFromOurs) {
+    kinesis_world world(1, {.clock_skew = std::chrono::minutes{GetParam()}});
+    world.put("k", "long before");
+    std::this_thread::sleep_for(1100ms);
+    world.add({.what = fault::expired_iterator, .operation = "GetRecords", .times = 2});
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    auto settings = world.settings();
+    settings.sharing.start = start_policy::latest;
+    background<consumer> running(settings, handler);
+    while (world.fake.requests("GetShardIterator") < 1)
+        std::this_thread::sleep_for(5ms);
+    std::this_thread::sleep_for(50ms);  // whether it was refused for its time first
+    for (int i = 1; i <= 5; ++i)
+        world.put("k", std::to_string(i));
+    EXPECT_TRUE(seen.wait(5));
+    EXPECT_TRUE(running.stop());
+    EXPECT_EQ(seen.data(), numbered_texts("", 1, 5));
+}
+
+TEST(KinesisReading, ReportsTheGapAndGoesOnWhenItWasDownForLongerThanTheRetention) {
+    kinesis_world world(1);
+    const auto long_ago = std::chrono::floor<milliseconds>(std::chrono::system_clock::now()) - 23h - 59min;
+    world.fake.with([&](auto in) {
+        for (int i = 1; i <= 3; ++i)
+            in.model.append("orders", "k", std::to_string(i), long_ago);
+    });
+    EXPECT_EQ(world.read(3), numbered_texts("", 1, 3));
+    world.fake.with([&](auto in) {
+        for (int i = 4; i <= 6; ++i)
+            in.model.append("orders", "k", std::to_string(i), long_ago);
+        in.model.append("orders", "k", "7");
+    });
+    world.fake.shift_clock(5min);  // 1 to 6 are gone, and 4 to 6 were never read
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    background<consumer> running(world.settings(), handler);
+    EXPECT_TRUE(seen.wait(1));
+    const auto ended = running.stop();
+    ASSERT_TRUE(ended) << ended.error().detail;
+    EXPECT_EQ(seen.data(), texts{"7"});
+    EXPECT_EQ(ended->gaps_reported, 1U);
+}
+
+TEST(KinesisReading, SetsCheckpointsOfAnOlderStreamOfThatNameAside) {
+    kinesis_world world(2);
+    for (int i = 1; i <= 10; ++i)
+        world.put("key-" + std::to_string(i), "old " + std::to_string(i));
+    EXPECT_EQ(world.read(10).size(), 10U);
+    world.fake.with([](auto in) {
+        ASSERT_TRUE(in.model.remove("orders"));
+        ASSERT_TRUE(in.model.create("orders", 2));
+        for (int i = 1; i <= 10; ++i)
+            in.model.append("orders", "key-" + std::to_string(i), "new " + std::to_string(i));
+    });
+    EXPECT_EQ(world.read(10).size(), 10U);
+    EXPECT_EQ(world.read(0), texts{});
+}
+
+TEST(KinesisReading, ReadsAStreamThatIsMadeAnewUnderItsEyes) {
+    kinesis_world world(2);
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    background<consumer> running(world.settings(), handler);
+    for (int i = 1; i <= 10; ++i)
+        world.put("key-" + std::to_string(i), "old " + std::to_string(i));
+    ASSERT_TRUE(seen.wait(10));
+    world.fake.with([](auto in) { ASSERT_TRUE(in.model.remove("orders")); });
+    std::this_thread::sleep_for(500ms);
+    EXPECT_FALSE(running.ended()) << "a missing stream may come back";
+    world.fake.with([](auto in) {
+        ASSERT_TRUE(in.model.create("orders", 3));
+        for (int i = 1; i <= 10; ++i)
+            in.model.append("orders", "key-" + std::to_string(i), "new " + std::to_string(i));
+    });
+    EXPECT_TRUE(seen.wait(20));
+    const auto ended = running.stop();
+    EXPECT_TRUE(ended) << ended.error().detail;
+}
+
+TEST(KinesisReading, TakesRepliesOfTenMebibytesAlthoughItsMemoryIsSmall) {
+    kinesis_world world(2);
+    for (std::uint32_t shard : {0U, 1U}) {
+        for (char c = 'a'; c < 'n'; ++c)
+            world.put_to(shard, std::to_string(shard) + std::string(1'000'000, c));
+    }
+    auto settings = world.settings();
+    settings.reading.memory_bytes = 4 << 20;
+    EXPECT_EQ(world.read(26, settings).size(), 26U);
+}
+
+TEST(KinesisReading, KeepsAFaultOfOneShardToThatShard) {
+    kinesis_world world(2);
+    world.add(
+        {.what = fault::access_denied, .operation = "GetShardIterator", .shard = shard_name(0), .times = 3}
+    );
+    world.add({.what = fault::kms_disabled, .operation = "GetRecords", .shard = shard_name(0)});
+    for (std::uint32_t shard : {0U, 1U}) {
+        for (int i = 1; i <= 20; ++i)
+            world.put_to(shard, std::to_string(shard) + "-" + std::to_string(i));
+    }
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    background<consumer> running(world.settings(), handler);
+    EXPECT_TRUE(seen.wait(20));
+    EXPECT_EQ(seen.data(), numbered_texts("1-", 1, 20));
+    while (world.fake.requests("GetRecords", shard_name(0)) < 5)
+        std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(seen.distinct(), 20U);
+    world.mend();
+    EXPECT_TRUE(seen.wait(40));
+    EXPECT_EQ(seen.data(shard_name(0)), numbered_texts("0-", 1, 20));
+    EXPECT_TRUE(running.stop());
+}
+
+}  // namespace
+}  // namespace millrace::test
