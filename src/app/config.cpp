@@ -1,6 +1,7 @@
 #include "config.hpp"
 
 #include "option.hpp"
+#include "record/bytes_text.hpp"
 #include "text/nearest.hpp"
 #include "units.hpp"
 
@@ -98,13 +99,50 @@ std::string_view in_words(yaml_node::kind what) {
     return "";
 }
 
+/// Why this scalar does not stand on one line as it is written; empty when it does. The parser folds lines,
+/// so an open quote swallows the keys behind it up to the next one.
+std::string_view beyond_its_line(const std::vector<std::string_view>& lines, const yaml_node& scalar) {
+    const auto at = static_cast<std::size_t>(std::max(scalar.mark.line, 0));
+    const auto column = static_cast<std::size_t>(std::max(scalar.mark.column, 0));
+    if (at >= lines.size() || column >= lines[at].size()) return {};
+    const std::string_view rest = lines[at].substr(column);
+    switch (rest.front()) {
+        case '"':
+        case '\'':
+            for (std::size_t i = 1; i < rest.size(); ++i) {
+                if (rest.front() == '"' && rest[i] == '\\') {
+                    ++i;
+                } else if (rest[i] == rest.front()) {
+                    if (rest.front() == '"' || i + 1 == rest.size() || rest[i + 1] != rest.front()) return {};
+                    ++i;  // '' stands for a quote
+                }
+            }
+            return "the quote that begins here is not closed on its line";
+        case '|':
+        case '>':
+            return "a value must stand on one line; write it behind the key";
+        case '!':
+        case '&':
+            return "tags and anchors are not supported; write the value alone";
+        default:
+            if (rest.starts_with(scalar.text)) return {};
+            return "the value that begins here goes on on the next line; write it on one line";
+    }
+}
+
 /// Checks the tree against the table of options and takes the values.
 class reader {
 public:
     using kind = yaml_node::kind;
 
-    reader(std::string_view file, const environment& variables, config_values& values, faults& found)
-        : file_(file), variables_(variables), values_(values), found_(found) {}
+    reader(
+        std::string_view file,
+        std::vector<std::string_view> lines,
+        const environment& variables,
+        config_values& values,
+        faults& found
+    )
+        : file_(file), lines_(std::move(lines)), variables_(variables), values_(values), found_(found) {}
 
     void take_document(const yaml_node& root) {
         if (root.what == kind::null) return;
@@ -226,6 +264,7 @@ private:
                 fmt::format("{} must have one value, not {}", key.text, in_words(value.what))
             );
         }
+        if (const auto why = beyond_its_line(lines_, value); !why.empty()) return complain(value.mark, why);
         auto filled = fill(key.text, value);
         if (!filled) return;
         values_[std::string{command.path}].push_back(
@@ -264,6 +303,7 @@ private:
     }
 
     std::string_view file_;
+    std::vector<std::string_view> lines_;
     const environment& variables_;
     config_values& values_;
     faults& found_;
@@ -302,6 +342,37 @@ result<std::string> slurp(const std::string& file) {
     return text;
 }
 
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
+    while (true) {
+        const auto end = text.find('\n');
+        lines.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) return lines;
+        text.remove_prefix(end + 1);
+    }
+}
+
+/// How many bytes at the front are UTF-8.
+std::size_t valid_bytes(std::string_view line) {
+    std::size_t valid = 0;
+    for (std::size_t end = 1; end <= line.size() && end <= valid + 4; ++end)
+        if (is_utf8(line.substr(valid, end - valid))) valid = end;
+    return valid;
+}
+
+/// What the parser found, in words that name the cause where its own do not.
+std::string reason_of(const YAML::Exception& what, const std::vector<std::string_view>& lines) {
+    if (what.msg == YAML::ErrorMsg::BAD_FILE) return "it is nested too deeply";
+    // A tab in the indentation shows where the next token is looked for: on its line, or on one before.
+    const auto last = std::min(lines.size(), static_cast<std::size_t>(std::max(what.mark.line, 0)) + 1);
+    for (std::size_t i = last; i > 0 && i + 2 > last; --i) {
+        const auto indent = lines[i - 1].substr(0, lines[i - 1].find_first_not_of(" \t"));
+        if (indent.find('\t') != std::string_view::npos)
+            return fmt::format("line {} is indented by a tab; YAML indents by spaces", i);
+    }
+    return what.msg;
+}
+
 }  // namespace
 
 environment process_environment() {
@@ -321,7 +392,18 @@ config_values parse_config(
         );
         return values;
     }
-    reader take(file, variables, values, found);
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+    const auto lines = lines_of(text);
+    reader take(file, lines, variables, values, found);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        if (is_utf8(lines[i])) continue;
+        YAML::Mark at;
+        at.line = static_cast<int>(i);
+        at.column = static_cast<int>(valid_bytes(lines[i]));
+        take.complain(at, "not UTF-8 from here on; save the file as UTF-8");
+        return values;
+    }
     try {
         std::istringstream in{std::string{text}};
         YAML::Parser parser(in);
@@ -332,7 +414,7 @@ config_values parse_config(
         if (parser.HandleNextDocument(second))
             take.complain(second.root().mark, "a second document begins here; keep one");
     } catch (const YAML::Exception& e) {
-        take.complain(e.mark, fmt::format("not valid YAML: {}", e.msg));
+        take.complain(e.mark, fmt::format("not valid YAML: {}", reason_of(e, lines)));
     } catch (const std::exception& e) {
         found.add(fmt::format("{}: not readable as YAML: {}", file, e.what()));
     }

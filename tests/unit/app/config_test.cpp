@@ -131,6 +131,46 @@ TEST_F(Config, AliasesAreNotFollowed) {
     EXPECT_EQ(faults_of(bomb).size(), 40U);
 }
 
+TEST_F(Config, AValueThatDoesNotEndOnItsLineIsAFaultWhereItBegins) {
+    const auto* const open = "m.yaml:2:11: the quote that begins here is not closed on its line";
+    for (const std::string quote : {"\"", "'"}) {
+        const auto text = "consume:\n  stream: " + quote + "local:x\n  group: g\n  state: " + quote +
+                          "sqlite:y" + quote + "\n";
+        EXPECT_THAT(faults_of(text), testing::Contains(HasSubstr(":"))) << text;
+        const auto swallowed =
+            "consume:\n  stream: " + quote + "local:x\n  group: g\n  worker: w" + quote + "\n";
+        EXPECT_THAT(faults_of(swallowed), ElementsAre(open)) << swallowed;
+        EXPECT_THAT(faults_of("consume:\n  stream: " + quote + "local:x\n  group: g\n"), testing::SizeIs(1));
+    }
+    EXPECT_THAT(
+        faults_of("relay:\n  lease: 3s\n    4s\n"),
+        ElementsAre(HasSubstr("m.yaml:2:10: the value that begins here goes on on the next line"))
+    );
+    EXPECT_THAT(
+        faults_of("relay:\n  lease: |\n    3s\n"), ElementsAre(HasSubstr("m.yaml:2:10: a value must stand"))
+    );
+    EXPECT_THAT(faults_of("relay:\n  lease: !!str 3s\n"), ElementsAre(HasSubstr("tags and anchors")));
+    const auto whole = read("consume:\n  stream: \"a\\\"b\" # \"\n  group: 'it''s'\n  worker: a#b c  # d\n");
+    EXPECT_THAT(found.lines(), IsEmpty());
+    EXPECT_EQ(whole.at("consume")[0].text, "a\"b");
+    EXPECT_EQ(whole.at("consume")[1].text, "it's");
+    EXPECT_EQ(whole.at("consume")[2].text, "a#b c");
+    EXPECT_EQ(read("\xEF\xBB\xBFrelay: {lease: \"3s\"}\r\n").at("relay")[0].text, "3s");
+    EXPECT_THAT(found.lines(), IsEmpty());
+}
+
+TEST_F(Config, WhatIsNoYamlIsNamedByItsCause) {
+    EXPECT_THAT(
+        faults_of("relay:\n  lease: \"3\xc3(\"\n"),
+        ElementsAre("m.yaml:2:12: not UTF-8 from here on; save the file as UTF-8")
+    );
+    EXPECT_THAT(faults_of(std::string(100'000, '[')), ElementsAre(HasSubstr("nested too deeply")));
+    EXPECT_THAT(
+        faults_of("relay:\n\tlease: 3s\n"),
+        ElementsAre(HasSubstr("line 2 is indented by a tab; YAML indents by spaces"))
+    );
+}
+
 TEST_F(Config, DeepAndHugeFilesEndInAFault) {
     for (const std::string& text :
          {std::string(100'000, '['),
