@@ -1,9 +1,8 @@
 #include "group_reset.hpp"
 
 #include "group/group_start.hpp"
+#include "no_sessions.hpp"
 
-#include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -22,11 +21,11 @@ constexpr int attempts_max = 20;
 
 struct group_reset::impl {
     impl(host& l, lease_store& s, reset_request r, process_identity self, lapse_observer::process_gone gone)
-        : loop(l), store(s), request(std::move(r)), lapse(std::move(self), std::move(gone)) {}
+        : loop(l),
+          store(s),
+          request(std::move(r)),
+          sessions(l, s, request.force, ", or force the reset", std::move(self), std::move(gone)) {}
 
-    void look();
-    void workers_listed(const std::vector<worker_row>& rows);
-    void end(std::vector<worker_row> over);
     void read_rows();
     void group_was_read(const std::optional<group_row>& group);
     void write_group();
@@ -39,17 +38,14 @@ struct group_reset::impl {
     host& loop;
     lease_store& store;
     reset_request request;
-    lapse_observer lapse;
+    no_sessions sessions;
     lifetime alive;
     completion<reset_report> done;
 
-    std::map<incarnation, version> first_seen;
-    mono_time asked_at{};
     std::optional<group_row> group;
     reset_plan plan;
     std::size_t next{0};
     int attempts{0};
-    bool missed{false};  // a session could not be ended at the first try
     reset_report report;
 };
 
@@ -60,55 +56,6 @@ void group_reset::impl::finish(result<reset_report> outcome) {
 void group_reset::impl::again(const error& why, std::function<void()> what) {
     if (++attempts >= attempts_max) return finish(tl::unexpected(why));
     loop.call_at(loop.now() + look_every, alive.guard(std::move(what)));
-}
-
-void group_reset::impl::look() {
-    asked_at = loop.now();
-    store.list_workers(alive.guard([this](result<std::vector<worker_row>> outcome) {
-        if (!outcome) return again(outcome.error(), [this] { look(); });
-        workers_listed(*outcome);
-    }));
-}
-
-void group_reset::impl::workers_listed(const std::vector<worker_row>& rows) {
-    if (rows.empty()) return read_rows();
-    if (request.force) return end(rows);
-    const auto over = lapse.observe(asked_at, loop.now(), rows);
-    for (const auto& row : rows) {
-        const auto [first, is_new] = first_seen.emplace(row.incarnation, row.counter);
-        if (is_new || first->second == row.counter) continue;
-        return finish(fail(
-            errc::conflict,
-            fmt::format(
-                "worker \"{}\" (process {} on host \"{}\") is at work in this group; stop all workers first, "
-                "or force the reset",
-                row.worker.value(),
-                row.process.pid,
-                row.process.host
-            )
-        ));
-    }
-    if (!over.empty()) return end(over);
-    loop.call_at(loop.now() + look_every, alive.guard([this] { look(); }));
-}
-
-// One after the other, then another look: somebody may have renewed or registered meanwhile.
-void group_reset::impl::end(std::vector<worker_row> over) {
-    // Workers that live register anew at once; the raised epochs stop them.
-    if (over.empty()) return request.force && !std::exchange(missed, false) ? read_rows() : look();
-    const auto row = over.back();
-    over.pop_back();
-    store.remove(
-        row.incarnation, row.counter, alive.guard([this, over = std::move(over)](result<void> outcome) {
-            if (outcome) {
-                ++report.sessions_ended;
-            } else {
-                missed = true;
-                if (++attempts >= attempts_max) return finish(tl::unexpected(outcome.error()));
-            }
-            end(over);
-        })
-    );
 }
 
 void group_reset::impl::read_rows() {
@@ -183,7 +130,11 @@ group_reset::~group_reset() = default;
 
 void group_reset::start(completion<reset_report> done) {
     impl_->done = std::move(done);
-    impl_->look();
+    impl_->sessions.start([this](result<std::size_t> ended) {
+        if (!ended) return impl_->finish(tl::unexpected(std::move(ended.error())));
+        impl_->report.sessions_ended = *ended;
+        impl_->read_rows();
+    });
 }
 
 }  // namespace millrace

@@ -29,6 +29,7 @@ void units(std::string_view text);
 void bytes_text(std::string_view bytes);
 void lease_tables(std::string_view columns);
 void kpl(std::string_view bytes);
+void import_lines(std::string_view text);
 #ifdef MILLRACE_WITH_POSTGRES
 void postgres_values(std::string_view bytes);
 void postgres_address(std::string_view text);
@@ -60,6 +61,7 @@ inline constexpr std::array targets{
     target{"bytes_text", bytes_text},
     target{"lease_tables", lease_tables},
     target{"kpl", kpl},
+    target{"import_lines", import_lines},
 #ifdef MILLRACE_WITH_POSTGRES
     target{"postgres_values", postgres_values},
     target{"postgres_address", postgres_address},

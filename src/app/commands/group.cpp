@@ -1,8 +1,10 @@
 #include "adapters.hpp"
 #include "commands.hpp"
 #include "event_loop.hpp"
+#include "group_import.hpp"
 #include "group_reset.hpp"
 #include "group_view.hpp"
+#include "import_lines.hpp"
 #include "output.hpp"
 #include "process_identity.hpp"
 #include "settings.hpp"
@@ -13,7 +15,9 @@
 #include <millrace/url.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -127,10 +131,12 @@ struct opened_group {
     std::unique_ptr<lease_store> store;
 };
 
-result<opened_group> open_group(const settings& values, event_loop& loop) {
+result<opened_group> open_group(const settings& values, event_loop& loop, bool makes_state = false) {
     const url stream = parse_url(values.text("stream"), url_role::stream).value();
     const url state = parse_url(values.text("state"), url_role::state).value();
-    if (const auto there = must_exist(state, stream.stream); !there) return tl::unexpected(there.error());
+    const auto there = must_exist(state, stream.stream);
+    if (!there && (!makes_state || there.error().code != errc::not_found))
+        return tl::unexpected(there.error());
     auto source = open_source(stream, loop);
     if (!source) return tl::unexpected(std::move(source.error()));
     auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);
@@ -197,6 +203,72 @@ exit_status reset_group(const settings& values) {
     ));
 }
 
+/// The whole file, or standard input for `-`.
+result<std::string> read_whole(const std::string& path) {
+    std::FILE* const in = path == "-" ? stdin : std::fopen(path.c_str(), "rbe");
+    if (in == nullptr) {
+        return fail(
+            errno == ENOENT ? errc::not_found : errc::permission_denied,
+            fmt::format("{} cannot be read: {}", in_quotes(path), std::strerror(errno))
+        );
+    }
+    std::string text;
+    std::array<char, 65'536> piece{};
+    std::size_t count = 0;
+    while (text.size() <= import_bytes_max && (count = std::fread(piece.data(), 1, piece.size(), in)) > 0)
+        text.append(piece.data(), count);
+    const bool broken = std::ferror(in) != 0;
+    if (in != stdin) (void)std::fclose(in);  // nothing was written
+    if (broken) return fail(errc::unavailable, fmt::format("{} cannot be read to its end", in_quotes(path)));
+    if (text.size() <= import_bytes_max) return text;
+    return fail(
+        errc::invalid_argument,
+        fmt::format(
+            "{} is larger than {} bytes; is it the file that is meant?", in_quotes(path), import_bytes_max
+        )
+    );
+}
+
+void note_all(const std::vector<shard_id>& shards, std::string_view what) {
+    for (const auto& shard : shards)
+        say(fmt::format("shard {}: {}\n", in_quotes(shard.value()), what));
+}
+
+exit_status import_group(const settings& values) {
+    const auto text = read_whole(values.text("file"));
+    if (!text) return complain(text.error());
+    auto lines = parse_import(*text);
+    if (!lines) return complain(lines.error());
+    event_loop loop;
+    const auto group = open_group(values, loop, true);
+    if (!group) return complain(group.error());
+    group_import job(
+        loop,
+        *group->source,
+        *group->store,
+        std::move(*lines),
+        values.flag("force"),
+        this_process(),
+        process_gone
+    );
+    const auto report = wait_for<import_report>(loop, [&](auto done) { job.start(std::move(done)); });
+    if (!report) return complain(report.error());
+    note_all(report->inferred, "taken for finished, since a shard behind it was begun and it has no line");
+    note_all(report->kept, "stands further than its line, and stays there; --force sets it back");
+    note_all(report->gone, "finished, and no longer in the stream; left out");
+    return print(fmt::format(
+        "imported into group {}: {} shards written, {} taken for finished, {} kept further, {} as they were, "
+        "{} "
+        "left out\n",
+        values.text("group"),
+        report->written,
+        report->inferred.size(),
+        report->kept.size(),
+        report->same,
+        report->gone.size()
+    ));
+}
+
 }  // namespace
 
 void add_group_commands(std::vector<command_spec>& list) {
@@ -228,6 +300,27 @@ void add_group_commands(std::vector<command_spec>& list) {
                .meaning = "End the sessions of workers that live"}},
          .check = check_reset,
          .run = reset_group}
+    );
+    list.push_back(
+        {.path = "group import",
+         .about = "Take over positions that another consumer kept; refused while a worker lives",
+         .example = "millrace group import --stream local:streams.db/orders "
+                    "--group billing --state sqlite:state.db positions.ndjson",
+         .options =
+             {stream_option(),
+              group_option(),
+              state_option(),
+              {.name = "file",
+               .placeholder = "FILE",
+               .meaning = "Lines {\"shard\",\"sequence\",\"sub_sequence\",\"finished\"}; - is standard input",
+               .required = true,
+               .positional = true},
+              {.name = "force",
+               .kind = option_kind::flag,
+               .fallback = "false",
+               .meaning = "Let checkpoints go back"}},
+         .check = check_group,
+         .run = import_group}
     );
 }
 
