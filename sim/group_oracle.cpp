@@ -380,6 +380,13 @@ std::string group_oracle::unwritten(nanoseconds age) const {
     return {};
 }
 
+void group_oracle::effect(const shard_id& shard, const position& at) {
+    if (effects_.emplace(shard, at).second) return;
+    verdicts_.broken(
+        "{}: the effects of {}.{} are there twice", shard.value(), at.sequence.to_string(), at.sub_sequence
+    );
+}
+
 std::string group_oracle::missing() const {
     for (const auto& stored : stream_.shards()) {
         if (stored->expired) continue;

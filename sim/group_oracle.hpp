@@ -50,6 +50,10 @@ public:
     void acknowledged(const shard_id& shard, epoch e, const position& at);
     void failed(const shard_id& shard, epoch e, const position& at);
 
+    /// Committed with the checkpoint by the handler itself: never again.
+    void effect(const shard_id& shard, const position& at);
+    [[nodiscard]] std::size_t effects() const noexcept { return effects_.size(); }
+
     /// Accounts for what is handed over more than once.
     [[nodiscard]] delivery_book& book() noexcept { return book_; }
 
@@ -110,6 +114,7 @@ private:
     std::map<incarnation, world_time> heartbeats_;
     std::set<incarnation> ended_;  // for good, also when a late registration brings the row back
     std::set<write_id> write_ids_;
+    std::set<std::pair<shard_id, position>> effects_;
     delivery_book book_;
     std::uint64_t repeated_{0};
     std::uint64_t handed_{0};

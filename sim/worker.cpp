@@ -1,9 +1,21 @@
 #include "worker.hpp"
 
+#include <map>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace millrace::sim {
+
+namespace {
+
+std::optional<checkpoint_place> place_of(const worker_setup& setup) {
+    if (!setup.habits.commits) return std::nullopt;
+    return checkpoint_place{"", "orders", "a group", setup.member.session.lease};
+}
+
+}  // namespace
 
 /// The loop as a driver and its jobs see it: what a job posts arrives when the job has taken its time.
 class worker::thread_host final : public host {
@@ -83,13 +95,42 @@ public:
             all_failed(*batch, how.epoch, 0);
             throw std::runtime_error("the handler throws");
         }
+        if (habits.commits && !commit(*batch, how)) {
+            all_failed(*batch, how.epoch, 0);
+            return fail(errc::not_owner, "the shard is no longer ours");
+        }
         settle(batch, how.epoch, 0, batch->records().size() - 1);
         return handled::all;
     }
 
+    void assigned(const shard_grant& grant) override { grants_.insert_or_assign(grant.shard, grant); }
+
     void revoked(const shard_id& shard) override { setup_.oracle.book().revoked(shard); }
 
 private:
+    // One transaction of the handler: the effects of the batch, and the checkpoint in the shard's row if that
+    // is as this grant left it.
+    bool commit(const record_batch& batch, const delivery& how) {
+        auto& grant = grants_.at(batch.shard());
+        auto& rows = setup_.member.table;
+        const auto* stored = rows.find(batch.shard());
+        if (stored == nullptr || grant.epoch != how.epoch) return false;
+        auto row = std::get<shard_row>(*stored);
+        const auto at = row.checkpoint ? std::optional(row.checkpoint->position) : std::nullopt;
+        if (row.owner != grant.owner || row.epoch != how.epoch || at != grant.checkpoint) return false;
+        for (const auto& r : batch.records()) {
+            setup_.oracle.done(batch.shard(), r.position);
+            setup_.oracle.effect(batch.shard(), r.position);
+        }
+        const auto& last = batch.records().back();
+        const auto expected = row.version;
+        row.version = version{expected.value() + 1};
+        row.write_id = write_id{random_.next()};
+        row.checkpoint = checkpoint{last.position, last.arrival};
+        grant.checkpoint = last.position;
+        return rows.write(row, expected, who_).has_value();
+    }
+
     // Acknowledges each record at a time of its own.
     result<handled> handle_later(const std::shared_ptr<const record_batch>& batch, const delivery& how) {
         for (std::size_t i = 0; i < batch->records().size(); ++i) {
@@ -160,6 +201,7 @@ private:
     rng& random_;
     const worker_setup& setup_;
     std::string who_;
+    std::map<shard_id, shard_grant> grants_;
 };
 
 class worker::dead_letters final : public dead_letter_sink {
@@ -214,7 +256,7 @@ worker::worker(
         )
     );
     consumer_ = std::make_unique<consumer_driver>(
-        *host_, *source_, *handler_, *pool_, dead_letters_.get(), setup_.shard
+        *host_, *source_, *handler_, *pool_, dead_letters_.get(), setup_.shard, place_of(setup_)
     );
 }
 

@@ -5,6 +5,7 @@
 #include <millrace/names.hpp>
 #include <millrace/position.hpp>
 #include <millrace/record.hpp>
+#include <millrace/time.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,16 +13,27 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
 
 namespace millrace {
 
+/// Where the rows of a group's shards stand in PostgreSQL, for a handler that writes its checkpoints itself.
+struct checkpoint_place {
+    std::string schema;
+    std::string stream;  ///< As the rows name it.
+    std::string group;
+    nanoseconds lease;
+};
+
 /// A shard that this worker now processes.
 struct shard_grant {
     shard_id shard;
-    millrace::epoch epoch;               ///< Fences what the handler writes elsewhere.
-    std::optional<position> checkpoint;  ///< Everything up to here was acknowledged earlier.
+    millrace::epoch epoch;                    ///< Fences what the handler writes elsewhere.
+    std::optional<position> checkpoint;       ///< Everything up to here was acknowledged earlier.
+    incarnation owner{};                      ///< This session, as the shard's row names it.
+    std::optional<checkpoint_place> place{};  ///< For `checkpoint_writer::handler` only.
 };
 
 /// Acknowledges the records of one batch, by index, at once or later, from any thread, in any order.

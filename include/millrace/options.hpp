@@ -44,8 +44,16 @@ struct group_options {
 /// What is done with a record that the handler fails on.
 enum class failure_policy : std::uint8_t { retry, stop, dead_letter };
 
+/// Who writes the checkpoints of a shard: the runtime, from what is acknowledged, or the handler, in the
+/// transaction of its effects (`postgres_checkpoint.hpp`).
+enum class checkpoint_writer : std::uint8_t { runtime, handler };
+
 /// The settings of reading and handling shards.
 struct shard_options {
+    /// `handler` needs a state in PostgreSQL and workers that share the shards. Acknowledgements then move
+    /// no checkpoint; they still free memory and let a shard be finished or given back.
+    checkpoint_writer checkpoints{checkpoint_writer::runtime};
+
     failure_policy on_failure{failure_policy::retry};
     std::uint32_t dead_letter_after{3};  ///< Attempts before a record is given up; `dead_letter` only.
     nanoseconds retry_min{100ms};  ///< First pause after a failure; doubles up to `retry_max`, with jitter.

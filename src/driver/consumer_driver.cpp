@@ -39,7 +39,8 @@ struct consumer_driver::impl {
         record_handler& to,
         handler_pool& workers,
         dead_letter_sink* dead,
-        shard_options with
+        shard_options with,
+        std::optional<checkpoint_place> handler_writes
     )
         : loop(on),
           source(from),
@@ -47,6 +48,7 @@ struct consumer_driver::impl {
           pool(workers),
           dead_letters(dead),
           options(keeping_to(from.allowed(), std::move(with))),
+          place(std::move(handler_writes)),
           memory(std::make_shared<read_memory>(
               loop,
               options.memory_bytes,
@@ -94,6 +96,7 @@ struct consumer_driver::impl {
     handler_pool& pool;
     dead_letter_sink* dead_letters;
     shard_options options;
+    std::optional<checkpoint_place> place;
     std::unique_ptr<shard_leases> leases;
     std::shared_ptr<read_memory> memory;
     consumer_counters counters;
@@ -131,6 +134,7 @@ void consumer_driver::impl::granted(const lease_grant& grant) {
         pool,
         dead_letters,
         options,
+        place,
         *leases,
         *memory,
         counters,
@@ -188,9 +192,12 @@ consumer_driver::consumer_driver(
     record_handler& handler,
     handler_pool& pool,
     dead_letter_sink* dead_letters,
-    shard_options options
+    shard_options options,
+    std::optional<checkpoint_place> place
 )
-    : impl_(std::make_unique<impl>(loop, source, handler, pool, dead_letters, std::move(options))) {}
+    : impl_(std::make_unique<impl>(
+          loop, source, handler, pool, dead_letters, std::move(options), std::move(place)
+      )) {}
 
 consumer_driver::~consumer_driver() = default;
 

@@ -57,14 +57,15 @@ class shard_leases;
 class consumer_driver final : public group_listener {
 public:
     /// `group` is set by `attach` before the group starts. `dead_letters` may be null unless the policy needs
-    /// it.
+    /// it. With `place`, the handler writes the checkpoints: the group is told of none.
     consumer_driver(
         host& loop,
         record_source& source,
         record_handler& handler,
         handler_pool& pool,
         dead_letter_sink* dead_letters,
-        shard_options options
+        shard_options options,
+        std::optional<checkpoint_place> place = std::nullopt
     );
     ~consumer_driver() override;
 

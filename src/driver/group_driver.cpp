@@ -281,7 +281,9 @@ void group_driver::impl::carry_out(const lease_granted& a) {
     auto guard = std::make_shared<lease_guard>(loop, session, machine.mine());
     drop_guard(a.row.shard);
     guards[a.row.shard] = guard;
-    listener.granted({a.row.shard, a.row.epoch, a.row.checkpoint, a.row.parents, a.start, std::move(guard)});
+    listener.granted(
+        {a.row.shard, a.row.epoch, a.row.checkpoint, a.row.parents, a.start, std::move(guard), machine.mine()}
+    );
 }
 
 void group_driver::impl::carry_out(const lease_revoked& a) {

@@ -33,6 +33,8 @@ struct lease_grant {
 
     /// `may_act` for other threads than the loop. Never null.
     std::shared_ptr<const lease_guard> guard;
+
+    incarnation owner{};  ///< This session; empty in all-shards mode.
 };
 
 class group_listener {

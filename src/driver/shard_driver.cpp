@@ -118,7 +118,13 @@ bool shard_driver::impl::tell(std::string_view function, void (record_handler::*
 void shard_driver::impl::assign() {
     const auto how = call_handler_safely(grant.shard, "assigned", [&]() -> result<void> {
         const auto& at = grant.checkpoint;
-        around.handler.assigned({grant.shard, grant.epoch, at ? std::optional(at->position) : std::nullopt});
+        around.handler.assigned(
+            {grant.shard,
+             grant.epoch,
+             at ? std::optional(at->position) : std::nullopt,
+             grant.owner,
+             around.place}
+        );
         return {};
     });
     assigned = noted(how);
@@ -205,7 +211,7 @@ void shard_driver::impl::on_stopped() {
 
 void shard_driver::impl::proceed() {
     if (ended || ending) return;
-    if (const auto moved = work->take_progress()) {
+    if (const auto moved = work->take_progress(); moved && !around.place) {
         const auto kept = around.leases.advance(grant.shard, grant.epoch, moved->reached, moved->records);
         if (!kept) say_failure(log_level::warning, "shard.advance_refused", kept.error().detail);
         if (ended) return;  // the group may have found out just now

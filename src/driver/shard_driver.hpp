@@ -19,6 +19,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace millrace {
 
@@ -45,6 +46,7 @@ struct shard_surroundings {
     handler_pool& pool;
     dead_letter_sink* dead_letters;
     const shard_options& options;
+    const std::optional<checkpoint_place>& place;  ///< Given: the handler writes the checkpoints.
     shard_leases& leases;
     read_memory& memory;
     consumer_counters& counters;

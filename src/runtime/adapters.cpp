@@ -89,6 +89,20 @@ result<std::vector<std::string>> known_groups(const url& state, const std::strin
     return lease_tables::list_groups(*db, stream);
 }
 
+result<std::string> checkpoint_schema(const url& state) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (state.scheme == "postgresql") return postgres_adapters::checkpoint_schema(state);
+#endif
+    return fail(
+        errc::invalid_config,
+        fmt::format(
+            "handlers cannot write their checkpoints in the state \"{}\"; keep it in postgresql://…, in the "
+            "database of the effects, or let the runtime write them",
+            state.given
+        )
+    );
+}
+
 result<opened_outbox> open_outbox(const url& where, host& home) {
 #ifdef MILLRACE_WITH_POSTGRES
     if (where.scheme == "postgresql") return postgres_adapters::open_outbox(where, home);

@@ -38,6 +38,10 @@ inline constexpr const char* outbox_group = "outbox";
 /// The groups of a stream that a state knows; reads the file at once. Empty for a state in memory.
 [[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
 
+/// The schema of a state whose checkpoints a handler can write in transactions of its own; `invalid_config`
+/// for any other.
+[[nodiscard]] result<std::string> checkpoint_schema(const url& state);
+
 struct opened_outbox {
     std::unique_ptr<outbox_source> source;
 

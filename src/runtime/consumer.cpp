@@ -26,7 +26,21 @@ struct consumer_urls {
     url stream;
     url state;
     std::optional<url> dead_letters;
+    std::optional<checkpoint_place> place;  // for handlers that write the checkpoints
 };
+
+result<checkpoint_place> place_of(const consumer_settings& settings, const consumer_urls& urls) {
+    if (settings.sharing.all_shards) {
+        return fail(
+            errc::invalid_config,
+            "handlers cannot write the checkpoints when one process takes all shards: it has no session that "
+            "could fence them; leave out all_shards"
+        );
+    }
+    return checkpoint_schema(urls.state).map([&](std::string schema) {
+        return checkpoint_place{std::move(schema), urls.stream.stream, settings.group, settings.lease};
+    });
+}
 
 result<consumer_urls> check(const consumer_settings& settings) {
     std::optional<error> faults;
@@ -50,6 +64,11 @@ result<consumer_urls> check(const consumer_settings& settings) {
     }
     if (const auto reading = settings.reading.validate(); !reading) add_fault(faults, reading.error());
     if (const auto sharing = settings.sharing.validate(); !sharing) add_fault(faults, sharing.error());
+    if (!faults && settings.reading.checkpoints == checkpoint_writer::handler) {
+        auto place = place_of(settings, urls);
+        if (!place) return tl::unexpected(std::move(place.error()));
+        urls.place = std::move(*place);
+    }
     if (faults) return tl::unexpected(std::move(*faults));
     return urls;
 }
@@ -123,7 +142,7 @@ result<void> consumer_run::open(const consumer_urls& urls, record_handler& handl
         checks_.add(std::move(sink->look));
     }
     driver_ = std::make_unique<consumer_driver>(
-        loop_, *source_, handler, pool_, dead_letters_.get(), settings_.reading
+        loop_, *source_, handler, pool_, dead_letters_.get(), settings_.reading, urls.place
     );
     driver_->on_failed([this](const error& why) { end(tl::unexpected(why)); });
     auto made = member::make(

@@ -88,6 +88,12 @@ result<std::vector<std::string>> known_groups(const url& state, const std::strin
     return postgres::list_groups(*db, server->schema.value_or(postgres_lease_store::schema_default), stream);
 }
 
+result<std::string> checkpoint_schema(const url& state) {
+    return postgres::parse_server(state.path).map([](const postgres::server& server) {
+        return server.schema.value_or(postgres_lease_store::schema_default);
+    });
+}
+
 result<opened_outbox> open_outbox(const url& where, host& home) {
     auto server = postgres::parse_server(where.path);
     if (!server) return tl::unexpected(std::move(server.error()));

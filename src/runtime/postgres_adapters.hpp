@@ -9,6 +9,7 @@ namespace millrace::postgres_adapters {
     const url& where, const group_key& group, host& home
 );
 [[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
+[[nodiscard]] result<std::string> checkpoint_schema(const url& state);
 [[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home);
 [[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where);
 [[nodiscard]] result<void> init_outbox(const url& where);

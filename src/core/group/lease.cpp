@@ -273,6 +273,7 @@ void lease_machine::decide(mono_time now, const std::optional<shard_row>& row) {
     const bool mine = still_mine(*row);
     const bool has_all = !reached_ || (row->checkpoint && row->checkpoint->position >= reached_->position);
     const auto before = std::exchange(row_, *row);
+    if (has_all && row->checkpoint) reached_ = row->checkpoint;  // what the handler wrote itself
     if (want_finish_ && row->finished_at) {
         written();
         return end(state::finished, finished{});

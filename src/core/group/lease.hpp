@@ -4,8 +4,9 @@
 /// starts from the row as it was last read, so no field is lost. At most one request is outstanding. When a
 /// reply is lost or a write is refused, the row is read again and decides: while it names this session under
 /// this epoch we go on from its version and ask again for what is still wanted; otherwise the lease is over.
-/// That also covers a write that lands after the row was read again. No I/O and no clock; `updated_at` is
-/// left to the caller. Once over, a lease stays over. Lives on one thread.
+/// That also covers a write that lands after the row was read again, and a handler that moves checkpoint and
+/// version in transactions of its own: what the row says is kept. No I/O and no clock; `updated_at` is left
+/// to the caller. Once over, a lease stays over. Lives on one thread.
 #pragma once
 
 #include "port/lease_store.hpp"

@@ -1,6 +1,6 @@
+#include "application_connection.hpp"
 #include "outbox_insert.hpp"
 #include "outbox_layout.hpp"
-#include "postgres_error.hpp"
 #include "record/bytes_text.hpp"
 
 #include <millrace/outbox_postgres.hpp>
@@ -9,64 +9,16 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <libpq-fe.h>
 
 namespace millrace {
 
 using postgres::bytes_view;
 using postgres::effect;
-using postgres::rows;
+using postgres::name_of;
+using postgres::run_on;
 using postgres::statement;
 
 namespace {
-
-/// Only what is no secret.
-std::string name_of(const PGconn* db) {
-    const auto part = [](const char* text) { return text == nullptr ? std::string() : std::string(text); };
-    return fmt::format("postgresql://{}:{}/{}", part(PQhost(db)), part(PQport(db)), part(PQdb(db)));
-}
-
-result<rows> run(PGconn* db, const statement& what) {
-    std::vector<Oid> types;
-    std::vector<const char*> values;
-    std::vector<int> lengths;
-    for (std::size_t i = 0; i < what.parameters(); ++i) {
-        const auto one = what.at(i);
-        types.push_back(static_cast<Oid>(one.type));
-        values.push_back(one.value ? one.value->data() : nullptr);
-        lengths.push_back(static_cast<int>(one.value.value_or("").size()));
-    }
-    const std::vector<int> formats(types.size(), 1);
-    PGresult* const got = PQexecParams(
-        db,
-        what.sql().c_str(),
-        static_cast<int>(types.size()),
-        types.data(),
-        values.data(),
-        lengths.data(),
-        formats.data(),
-        1
-    );
-    rows reply(got);
-    if (PQresultStatus(got) == PGRES_TUPLES_OK) return reply;
-    const auto field = [&](int which) {
-        const char* text = PQresultErrorField(got, which);
-        return text == nullptr ? std::string_view{} : std::string_view(text);
-    };
-    if (const auto state = field(PG_DIAG_SQLSTATE); !state.empty()) {
-        return tl::unexpected(
-            postgres::make_error(state, field(PG_DIAG_MESSAGE_PRIMARY), name_of(db), what.doing())
-        );
-    }
-    return fail(
-        errc::unavailable,
-        fmt::format(
-            "cannot {} {}: the connection was lost, and its transaction with it", what.doing(), name_of(db)
-        ),
-        retry_advice::after_delay,
-        what.writes()
-    );
-}
 
 tl::unexpected<error> invalid(std::string why) {
     return fail(errc::invalid_argument, std::move(why));
@@ -75,7 +27,7 @@ tl::unexpected<error> invalid(std::string why) {
 }  // namespace
 
 result<postgres_outbox_writer> postgres_outbox_writer::open(
-    PGconn* db, postgres_outbox_writer_options options
+    pg_conn* db, postgres_outbox_writer_options options
 ) {
     if (options.event_bytes_max == 0 ||
         options.event_bytes_max > postgres_outbox_writer_options::event_bytes_limit) {
@@ -88,7 +40,7 @@ result<postgres_outbox_writer> postgres_outbox_writer::open(
     const auto table = postgres::parse_table_name(options.table);
     if (!table) return tl::unexpected(table.error());
     const auto quoted = table->quoted();
-    const auto found = run(db, postgres::layout_query(quoted));
+    const auto found = run_on(db, postgres::layout_query(quoted));
     if (!found) return tl::unexpected(found.error());
     const auto layout = postgres::layout_from(*found, *table, name_of(db));
     if (!layout) return tl::unexpected(layout.error());
@@ -150,7 +102,7 @@ result<row_id> postgres_outbox_writer::add(const event& what) {
         insert.add(postgres::bytes_array{values});
     }
     if (has_partition_) insert.add(what.partition);
-    const auto added = run(db_, insert);
+    const auto added = run_on(db_, insert);
     if (!added) return tl::unexpected(added.error());
     return row_id{added->integer(0, 0).value_or(0)};
 }

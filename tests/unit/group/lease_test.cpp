@@ -257,5 +257,90 @@ TEST_F(Lease, WithoutAnOwnerOnlyAWriteIdOfOursProvesThatTheRowIsOurs) {
     EXPECT_EQ(find<M::lost>(actions)->why.code, errc::conflict);
 }
 
+// A handler that writes its checkpoints in transactions of its own moves version and position under the
+// lease.
+
+struct LeaseMovedByTheHandler : Lease {
+    LeaseMovedByTheHandler() {
+        mine = hold();
+        moved = mine;
+        moved.version = version{14};
+        moved.checkpoint = at(300);
+        moved.write_id = write_id{999};
+    }
+    /// What is written after the first try was refused and the row was read.
+    M::write again(const std::vector<M::action>& first) {
+        EXPECT_EQ(find<M::write>(first)->expected, version{11});
+        EXPECT_TRUE(find<M::read>(step(M::write_done{tl::unexpected(conflict)})));
+        const auto actions = step(shows(moved));
+        const auto* write = find<M::write>(actions);
+        EXPECT_NE(write, nullptr);
+        return write == nullptr ? M::write{} : *write;
+    }
+    shard_row mine;
+    shard_row moved;
+};
+
+TEST_F(LeaseMovedByTheHandler, IsReleasedWithTheHandlersCheckpoint) {
+    const auto write = again(step(M::release{}));
+    EXPECT_EQ(write.expected, version{14});
+    EXPECT_EQ(write.row.checkpoint, at(300));
+    EXPECT_TRUE(write.row.owner.value().empty());
+    EXPECT_TRUE(find<M::released>(step(M::write_done{})));
+}
+
+TEST_F(LeaseMovedByTheHandler, IsFinishedWithTheHandlersCheckpoint) {
+    const auto write = again(step(M::finish{wall_time{milliseconds{77}}}));
+    EXPECT_EQ(write.expected, version{14});
+    EXPECT_EQ(write.row.checkpoint, at(300));
+    EXPECT_EQ(write.row.finished_at, wall_time{milliseconds{77}});
+    EXPECT_TRUE(find<M::finished>(step(M::write_done{})));
+}
+
+TEST_F(LeaseMovedByTheHandler, IsNotSetBackByAPersistOfWhatLiesBefore) {
+    advance(200);
+    const auto first = step(M::persist{});
+    EXPECT_EQ(written(first).checkpoint, at(200));
+    EXPECT_TRUE(find<M::read>(step(M::write_done{tl::unexpected(conflict)})));
+    const auto actions = step(shows(moved));
+    EXPECT_FALSE(find<M::write>(actions));
+    ASSERT_TRUE(find<M::persisted>(actions));
+    EXPECT_TRUE(find<M::persisted>(actions)->outcome.has_value());
+    EXPECT_FALSE(machine->dirty());
+    EXPECT_EQ(machine->row().checkpoint, at(300));
+}
+
+TEST_F(LeaseMovedByTheHandler, IsPersistedFromItsVersionWhereTheRuntimeIsAhead) {
+    advance(400);
+    const auto write = again(step(M::persist{}));
+    EXPECT_EQ(write.expected, version{14});
+    EXPECT_EQ(write.row.checkpoint, at(400));
+}
+
+TEST_F(LeaseMovedByTheHandler, KeepsTheCheckpointThatAListingShows) {
+    EXPECT_TRUE(step(M::observed{moved}).empty());
+    const auto freed = step(M::release{});
+    EXPECT_EQ(find<M::write>(freed)->expected, version{14});
+    EXPECT_EQ(written(freed).checkpoint, at(300));
+}
+
+TEST_F(LeaseMovedByTheHandler, MayMoveOnBetweenEveryReadAndWrite) {
+    auto refused = again(step(M::release{}));
+    for (std::uint64_t n = 301; n < 310; ++n) {
+        moved.version = version{moved.version.value() + 1};
+        moved.checkpoint = at(n);
+        EXPECT_TRUE(find<M::read>(step(M::write_done{tl::unexpected(conflict)})));
+        refused = *find<M::write>(step(shows(moved)));
+        EXPECT_EQ(refused.row.checkpoint, at(n));
+    }
+    EXPECT_TRUE(find<M::released>(step(M::write_done{})));
+}
+
+TEST_F(LeaseMovedByTheHandler, ReleasedInDoubtIsFoundDone) {
+    const auto freed = again(step(M::release{}));
+    EXPECT_TRUE(find<M::read>(step(M::write_done{tl::unexpected(lost_reply)})));
+    EXPECT_TRUE(find<M::released>(step(shows(freed.row))));
+}
+
 }  // namespace
 }  // namespace millrace
