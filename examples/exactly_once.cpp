@@ -32,52 +32,42 @@ public:
     ) override {
         const auto checkpoint = find(batch->shard());
         // One connection a thread of the consumer, however many shards there are.
-        thread_local const std::unique_ptr<PGconn, decltype(&PQfinish)> db{
+        thread_local const std::unique_ptr<PGconn, decltype(&PQfinish)> connection{
             PQconnectdb(database_.c_str()), &PQfinish};
-        if (PQstatus(db.get()) != CONNECTION_OK) PQreset(db.get());
-        if (checkpoint->in_doubt()) {
-            if (auto known = checkpoint->committed(db.get()); !known) return tl::unexpected(known.error());
+        PGconn* const db = connection.get();
+        if (PQstatus(db) != CONNECTION_OK) PQreset(db);
+        if (checkpoint->in_doubt()) {  // the reply to a commit was lost
+            if (auto known = checkpoint->committed(db); !known) return tl::unexpected(known.error());
         }
-        if (auto done = count(*batch, how, *checkpoint, db.get()); !done) {
-            checkpoint->roll_back(db.get());
-            return tl::unexpected(done.error());  // the records come again, here or at another worker
-        }
-        return millrace::handled::all;
+        const auto& last = batch->records().back();
+        if (checkpoint->has(last)) return millrace::handled::all;
+        auto done = checkpoint->begin(db, how);
+        if (done) done = count(*batch, *checkpoint, db);
+        if (done) done = checkpoint->advance(db, how, last);
+        if (done) done = checkpoint->commit(db);
+        if (done) return millrace::handled::all;
+        checkpoint->roll_back(db);
+        return tl::unexpected(done.error());  // the records come again, here or at another worker
     }
 
 private:
     static millrace::result<void> count(
-        const millrace::record_batch& batch,
-        const millrace::delivery& how,
-        millrace::postgres_checkpoint& checkpoint,
-        PGconn* db
+        const millrace::record_batch& batch, const millrace::postgres_checkpoint& checkpoint, PGconn* db
     ) {
-        const auto& last = batch.records().back();
-        if (checkpoint.has(last)) return {};
-        if (auto begun = checkpoint.begin(db, how); !begun) return begun;
+        constexpr const char* sql =
+            "INSERT INTO order_counts VALUES ($1, 1) ON CONFLICT (product) DO UPDATE SET orders = "
+            "order_counts.orders + 1";
         for (const auto& order : batch.records()) {
             if (checkpoint.has(order)) continue;
             const std::string product(order.key.value_or(""));
             const char* const values[] = {product.c_str()};
             const std::unique_ptr<PGresult, decltype(&PQclear)> counted{
-                PQexecParams(
-                    db,
-                    "INSERT INTO order_counts VALUES ($1, 1) ON CONFLICT (product) DO UPDATE SET orders = "
-                    "order_counts.orders + 1",
-                    1,
-                    nullptr,
-                    values,
-                    nullptr,
-                    nullptr,
-                    0
-                ),
-                &PQclear};
+                PQexecParams(db, sql, 1, nullptr, values, nullptr, nullptr, 0), &PQclear};
             if (PQresultStatus(counted.get()) != PGRES_COMMAND_OK) {
                 return millrace::fail(millrace::errc::handler_failed, PQerrorMessage(db));
             }
         }
-        if (auto moved = checkpoint.advance(db, how, last); !moved) return moved;
-        return checkpoint.commit(db);
+        return {};
     }
 
     std::shared_ptr<millrace::postgres_checkpoint> find(const millrace::shard_id& shard) {

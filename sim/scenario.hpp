@@ -34,11 +34,12 @@ struct writer_habits {
 struct handler_habits {
     std::uint32_t fails{0};
     std::uint32_t throws{0};
-    std::uint32_t later{0};       ///< Acknowledges after it has returned, in any order.
-    std::uint32_t stuck{0};       ///< Of those acknowledgements: come only when it is mended.
-    std::uint32_t partial{0};     ///< Of the failing calls: acknowledges a part before.
-    std::uint32_t poison{0};      ///< Of the records: fail every time, until mended unless dead-lettered.
-    bool commits{false};          ///< Writes the checkpoint itself, with the effects; then nothing is `later` or `partial`.
+    std::uint32_t later{0};    ///< Acknowledges after it has returned, in any order.
+    std::uint32_t stuck{0};    ///< Of those acknowledgements: come only when it is mended.
+    std::uint32_t partial{0};  ///< Of the failing calls: acknowledges a part before.
+    std::uint32_t poison{0};   ///< Of the records: fail every time, until mended unless dead-lettered.
+    bool commits{
+        false};  ///< Writes the checkpoint itself, with the effects; then nothing is `later` or `partial`.
     nanoseconds waits_max{2ms};   ///< A call waits so long for a thread.
     nanoseconds takes_max{20ms};  ///< A call or a later acknowledgement takes up to so long.
 };

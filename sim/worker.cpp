@@ -95,7 +95,8 @@ public:
             all_failed(*batch, how.epoch, 0);
             throw std::runtime_error("the handler throws");
         }
-        if (habits.commits && !commit(*batch, how)) {
+        if (habits.commits) {
+            if (commit(*batch, how)) return handled::all;
             all_failed(*batch, how.epoch, 0);
             return fail(errc::not_owner, "the shard is no longer ours");
         }
@@ -121,6 +122,7 @@ private:
         for (const auto& r : batch.records()) {
             setup_.oracle.done(batch.shard(), r.position);
             setup_.oracle.effect(batch.shard(), r.position);
+            setup_.oracle.acknowledged(batch.shard(), how.epoch, r.position);
         }
         const auto& last = batch.records().back();
         const auto expected = row.version;

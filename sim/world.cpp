@@ -207,6 +207,7 @@ run_report world::run() {
     report_.rows = relay_oracle_.committed();
     report_.handed = group_oracle_.handed();
     report_.repeated = relay_oracle_.repeated() + group_oracle_.repeated();
+    report_.effects = group_oracle_.effects();
     report_.why = relay_oracle_.book().counted();
     report_.why += group_oracle_.book().counted();
     report_.steps = scheduler_.steps();

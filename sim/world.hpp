@@ -33,6 +33,7 @@ struct run_report {
     std::uint64_t handed{0};
     std::uint64_t repeated{0};  ///< Rows and records delivered more than once.
     repeats why;                ///< The same by cause.
+    std::uint64_t effects{0};   ///< Committed by handlers that write the checkpoint themselves.
     std::uint64_t steps{0};
     nanoseconds took{0};  ///< Simulated.
 };

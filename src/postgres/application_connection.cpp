@@ -25,7 +25,7 @@ result<rows> outcome_of(const PGconn* db, PGresult* got, std::string_view doing,
     }
     return fail(
         errc::unavailable,
-        fmt::format("cannot {} {}: the connection was lost, and its transaction with it", doing, name_of(db)),
+        fmt::format("cannot {} {}: the connection was lost", doing, name_of(db)),
         retry_advice::after_delay,
         writes
     );

@@ -29,6 +29,11 @@ struct consumer_urls {
     std::optional<checkpoint_place> place;  // for handlers that write the checkpoints
 };
 
+/// Under which names the group's rows are stored.
+group_key group_of(const consumer_settings& settings, const consumer_urls& urls) {
+    return {urls.stream.stream, settings.group};
+}
+
 result<checkpoint_place> place_of(const consumer_settings& settings, const consumer_urls& urls) {
     if (settings.sharing.all_shards) {
         return fail(
@@ -38,7 +43,9 @@ result<checkpoint_place> place_of(const consumer_settings& settings, const consu
         );
     }
     return checkpoint_schema(urls.state).map([&](std::string schema) {
-        return checkpoint_place{std::move(schema), urls.stream.stream, settings.group, settings.lease};
+        auto group = group_of(settings, urls);
+        return checkpoint_place{
+            std::move(schema), std::move(group.stream), std::move(group.name), settings.lease};
     });
 }
 
@@ -148,7 +155,7 @@ result<void> consumer_run::open(const consumer_urls& urls, record_handler& handl
     auto made = member::make(
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
-        [where = urls.state, group = group_key{urls.stream.stream, settings_.group}](host& home) {
+        [where = urls.state, group = group_of(settings_, urls)](host& home) {
             return open_lease_store(where, group, home);
         },
         *source_,

@@ -190,7 +190,7 @@ TEST_F(PostgresCheckpoint, AZombiesUpdateAfterATakeOverChangesNothing) {
     affect(db, 11);
     const auto taken = take();
     EXPECT_EQ(checkpoint.advance(db.handle(), how, numbered(11)).error().code, errc::not_owner);
-    EXPECT_EQ(checkpoint.commit(db.handle()).error().code, errc::unavailable);
+    EXPECT_EQ(checkpoint.commit(db.handle()).error().code, errc::invalid_argument);
     EXPECT_EQ(effects_of(11), "0");
     EXPECT_EQ(stored().checkpoint, taken.checkpoint);
     EXPECT_EQ(stored().version, taken.version);
@@ -417,6 +417,21 @@ TEST_F(PostgresCheckpoint, UnderRepeatableReadAMovedRowIsTriedAgain) {
     EXPECT_EQ(effects_of(11), "0");
     ASSERT_TRUE(checkpoint.begin(db.handle(), how));
     EXPECT_EQ(checkpoint.advance(db.handle(), how, numbered(11)).error().code, errc::not_owner);
+}
+
+TEST_F(PostgresCheckpoint, WorksThroughAPoolerOfTransactions) {
+    const support::private_pgbouncer pooler(
+        support::port_of(support::services().postgres), {"default_pool_size=1"}
+    );
+    sql_connection pooled(pooler.url());
+    sql_connection other(pooler.url());
+    auto checkpoint = opened();
+    for (std::uint64_t n = 11; n < 14; ++n) {
+        ASSERT_NO_FATAL_FAILURE(work(checkpoint, pooled, n));
+        ASSERT_TRUE(checkpoint.commit(pooled.handle()));
+        EXPECT_EQ(other.value("SHOW lock_timeout"), "0");
+    }
+    EXPECT_EQ(stored().checkpoint->position.sequence, sequence_number{13});
 }
 
 TEST_F(PostgresCheckpoint, AGrantWhoseCheckpointsTheRuntimeWritesHasNone) {

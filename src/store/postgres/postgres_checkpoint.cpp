@@ -168,11 +168,14 @@ result<void> postgres_checkpoint::advance(PGconn* db, const delivery& how, const
                       .with(from.sequence, from.sub_sequence);
     const auto done = run_on(db, update);
     if (!done) return given_up(db, done.error());
-    pending_ = last.position;
-    if (done->affected() == 1) return {};
+    if (done->affected() == 1) {
+        pending_ = last.position;
+        return {};
+    }
     const auto now = look(db, false);
     if (!now) return given_up(db, now.error());
     if (!now->ours) return given_up(db, not_ours());
+    pending_ = last.position;
     in_doubt_ = true;
     return given_up(
         db,
@@ -181,8 +184,7 @@ result<void> postgres_checkpoint::advance(PGconn* db, const delivery& how, const
          false,
          fmt::format(
              "the checkpoint of shard \"{}\" stands at {}, and this handler knew of {}; an earlier commit "
-             "has "
-             "landed: ask `committed`",
+             "has landed: ask `committed`",
              shard_.value(),
              shown(now->at),
              shown(reached_)
