@@ -217,6 +217,7 @@ result<std::string> find_region(const key_chain_options& options) {
     const auto files = read_profiles(options.variables);
     auto region = region_of(options.variables, files ? &*files : nullptr);
     if (!region || !region->empty()) return region;
+    if (!files) return tl::unexpected(files.error());
     const auto unknown = [](const std::string& why) {
         return fail(
             errc::invalid_config,
