@@ -10,6 +10,7 @@
 #include "lease_tables.hpp"
 #include "local_sink.hpp"
 #include "local_source.hpp"
+#include "local_stream_admin.hpp"
 #include "memory_lease_store.hpp"
 #include "outbox_schema.hpp"
 #include "postgres_adapters.hpp"
@@ -176,6 +177,20 @@ result<std::unique_ptr<record_source>> open_source(const url& where, host& home)
 #endif
     if (where.scheme == "local") return std::make_unique<local_source>(home, where.path, where.stream);
     return unopened(where);
+}
+
+result<std::unique_ptr<stream_admin>> open_stream_admin(
+    const url& where, milliseconds wait, bool may_create
+) {
+#ifdef MILLRACE_WITH_AWS
+    if (where.scheme == "kinesis") return kinesis_adapters::open_stream_admin(where, wait);
+#endif
+    if (where.scheme != "local") return unopened(where);
+    const local_admin_options options{.busy_timeout = wait};
+    auto opened = may_create ? local_admin::open_or_create(where.path, options)
+                             : local_admin::open(where.path, options);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    return std::make_unique<local_stream_admin>(std::move(*opened), where.stream);
 }
 
 result<opened_dead_letters> open_dead_letters(const url& where, const std::string& origin, host& home) {

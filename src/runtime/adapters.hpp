@@ -12,6 +12,7 @@
 #include "port/outbox_admin.hpp"
 #include "port/outbox_source.hpp"
 #include "port/record_source.hpp"
+#include "port/stream_admin.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/options.hpp>
@@ -91,6 +92,12 @@ struct opened_sink {
     const leadership_options& options, const worker_id& worker, const url& sink, host& home
 );
 [[nodiscard]] result<std::unique_ptr<record_source>> open_source(const url& where, host& home);
+
+/// `wait` is how long others may keep a local stream locked, or a change of a stream in the cloud may take.
+/// Where streams are files, one that is missing is made only by `may_create`.
+[[nodiscard]] result<std::unique_ptr<stream_admin>> open_stream_admin(
+    const url& where, milliseconds wait, bool may_create = false
+);
 
 struct opened_dead_letters {
     std::unique_ptr<dead_letter_sink> sink;

@@ -3,6 +3,7 @@
 #include "kinesis_adapters.hpp"
 
 #include "aws_access.hpp"
+#include "kinesis_admin.hpp"
 #include "kinesis_sink.hpp"
 #include "kinesis_source.hpp"
 #include "kinesis_url.hpp"
@@ -37,7 +38,7 @@ result<opened_sink> open_sink(const url& where, host& home, const sink_options& 
     return opened_sink{std::move(made), [sink](completion<void> done) { sink->look(std::move(done)); }};
 }
 
-result<std::unique_ptr<kinesis_admin>> open_admin(const url& where, milliseconds wait) {
+result<std::unique_ptr<stream_admin>> open_stream_admin(const url& where, milliseconds wait) {
     auto address = parse_kinesis_url(where.path);
     if (!address) return tl::unexpected(std::move(address.error()));
     auto api = client_of(*address);

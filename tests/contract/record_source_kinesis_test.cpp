@@ -20,7 +20,7 @@ public:
         const std::vector<header>& headers
     ) override {
         const event one{.topic = "orders", .key = key, .value = data, .headers = headers};
-        const auto put = stream_.admin.put({&one, 1});
+        const auto put = stream_.admin.append({&one, 1});
         EXPECT_TRUE(put) << put.error().detail;
     }
     void split(const shard_id& shard) override {

@@ -42,6 +42,8 @@ void aws_key_document(std::string_view json);
 void aws_sts_reply(std::string_view xml);
 void aws_key_place(std::string_view url);
 void dynamodb_replies(std::string_view body);
+void kinesis_messages(std::string_view bytes);
+void kinesis_address(std::string_view text);
 #endif
 
 struct target {
@@ -74,6 +76,8 @@ inline constexpr std::array targets{
     target{"aws_sts_reply", aws_sts_reply},
     target{"aws_key_place", aws_key_place},
     target{"dynamodb_replies", dynamodb_replies},
+    target{"kinesis_messages", kinesis_messages},
+    target{"kinesis_address", kinesis_address},
 #endif
 };
 

@@ -18,7 +18,7 @@ option_spec stream_option() {
     return {
         .name = "stream",
         .placeholder = "URL",
-        .meaning = "The stream, local:PATH/STREAM",
+        .meaning = "The stream, local:PATH/STREAM or kinesis://REGION/STREAM",
         .example = "local:streams.db/orders",
         .required = true};
 }

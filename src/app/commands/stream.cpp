@@ -1,3 +1,4 @@
+#include "adapters.hpp"
 #include "commands.hpp"
 #include "json_text.hpp"
 #include "local_admin.hpp"
@@ -25,8 +26,13 @@ url address_of(const settings& values) {
     return parse_url(values.text("stream"), url_role::stream).value();
 }
 
-result<local_admin> open_admin(const url& where, const settings& values) {
-    return local_admin::open(where.path, {.busy_timeout = wait_of(values)});
+// A stream in the cloud takes its time to be made or changed.
+constexpr milliseconds remote_wait = std::chrono::minutes{2};
+
+result<std::unique_ptr<stream_admin>> open_admin(const settings& values, bool may_create = false) {
+    const url where = address_of(values);
+    const bool patient = where.scheme != "local" && !values.given("wait");
+    return open_stream_admin(where, patient ? remote_wait : wait_of(values), may_create);
 }
 
 void check_stream(const settings& values, faults& found) {
@@ -42,19 +48,22 @@ std::string parents_json(const std::vector<shard_id>& parents) {
     return out + "]";
 }
 
-template <class T>
-std::string or_null(const std::optional<T>& value) {
-    return value ? fmt::format("\"{}\"", *value) : "null";
+std::string or_null(const std::optional<std::string>& value) {
+    return value ? json_string(*value) : "null";
 }
 
-std::string describe_json(const local_stream_info& info) {
+std::string number_or(const std::optional<std::uint64_t>& value, const char* otherwise) {
+    return value ? fmt::format("{}", *value) : otherwise;
+}
+
+std::string describe_json(const stream_facts& info) {
     std::string out = fmt::format(
         R"({{"stream":{},"created":"{}","retention_s":{},"shards":[)",
         json_string(info.name),
         format_time(info.created_at),
         info.retention ? fmt::format("{}", info.retention->count() / 1000) : "null"
     );
-    for (const local_shard_info& s : info.shards) {
+    for (const shard_facts& s : info.shards) {
         if (out.back() == '}') out += ',';
         out += fmt::format(
             R"({{"shard":{},"parents":{},"hash_from":"{}","hash_to":"{}","closed":{},"records":{},"bytes":{},)"
@@ -64,8 +73,8 @@ std::string describe_json(const local_stream_info& info) {
             s.range.from.to_string(),
             s.range.to.to_string(),
             s.closed,
-            s.records,
-            s.bytes,
+            number_or(s.records, "null"),
+            number_or(s.bytes, "null"),
             or_null(s.first_sequence),
             or_null(s.last_sequence)
         );
@@ -73,9 +82,9 @@ std::string describe_json(const local_stream_info& info) {
     return out + "]}\n";
 }
 
-std::string describe_table(const local_stream_info& info) {
+std::string describe_table(const stream_facts& info) {
     table out({"shard", "parents", "state", "records", "bytes", "hash_from", "hash_to"});
-    for (const local_shard_info& s : info.shards) {
+    for (const shard_facts& s : info.shards) {
         std::string parents;
         for (const shard_id& p : s.parents)
             parents += (parents.empty() ? "" : ",") + p.value();
@@ -83,8 +92,8 @@ std::string describe_table(const local_stream_info& info) {
             {s.shard.value(),
              parents.empty() ? "-" : parents,
              s.closed ? "closed" : "open",
-             fmt::format("{}", s.records),
-             fmt::format("{}", s.bytes),
+             number_or(s.records, "-"),
+             number_or(s.bytes, "-"),
              s.range.from.to_string(),
              s.range.to.to_string()}
         );
@@ -93,15 +102,14 @@ std::string describe_table(const local_stream_info& info) {
 }
 
 exit_status create_stream(const settings& values) {
-    const url where = address_of(values);
-    auto admin = local_admin::open_or_create(where.path, {.busy_timeout = wait_of(values)});
+    const auto admin = open_admin(values, true);
     if (!admin) return complain(admin.error());
     std::optional<milliseconds> retention;
     if (values.has("retention")) {
         retention = std::chrono::duration_cast<milliseconds>(values.duration("retention"));
     }
     const auto shards = static_cast<std::uint32_t>(values.count("shards"));
-    if (const auto made = admin->create_stream(where.stream, shards, retention); !made) {
+    if (const auto made = (*admin)->create(shards, retention); !made) {
         return complain(made.error());
     }
     return print(
@@ -110,10 +118,9 @@ exit_status create_stream(const settings& values) {
 }
 
 exit_status describe_stream(const settings& values) {
-    const url where = address_of(values);
-    auto admin = open_admin(where, values);
+    const auto admin = open_admin(values);
     if (!admin) return complain(admin.error());
-    const auto info = admin->describe(where.stream);
+    const auto info = (*admin)->describe();
     if (!info) return complain(info.error());
     return print(values.flag("json") ? describe_json(*info) : describe_table(*info));
 }
@@ -124,14 +131,12 @@ void check_stream_put(const settings& values, faults& found) {
 }
 
 exit_status put_stream(const settings& values) {
-    const url where = address_of(values);
-    auto admin = open_admin(where, values);
+    const auto admin = open_admin(values);
     if (!admin) return complain(admin.error());
     // A missing stream is said before any input is read.
-    if (const auto info = admin->describe(where.stream); !info) return complain(info.error());
-    return run_put(values, where.stream, [&](std::span<const event> events) -> result<void> {
-        if (const auto put = admin->put(where.stream, events); !put) return tl::unexpected(put.error());
-        return {};
+    if (const auto info = (*admin)->describe(); !info) return complain(info.error());
+    return run_put(values, address_of(values).stream, [&](std::span<const event> events) {
+        return (*admin)->put(events);
     });
 }
 
@@ -144,12 +149,11 @@ void check_split(const settings& values, faults& found) {
 }
 
 exit_status split_shard(const settings& values) {
-    const url where = address_of(values);
-    auto admin = open_admin(where, values);
+    const auto admin = open_admin(values);
     if (!admin) return complain(admin.error());
     std::optional<hash_key> at;
     if (values.has("at")) at = hash_key::parse(values.text("at")).value();
-    const auto children = admin->split(where.stream, shard_id{values.text("shard")}, at);
+    const auto children = (*admin)->split(shard_id{values.text("shard")}, at);
     if (!children) return complain(children.error());
     return print(fmt::format(
         "split {} into {} and {}\n", values.text("shard"), children->first.value(), children->second.value()
@@ -165,17 +169,21 @@ void check_merge(const settings& values, faults& found) {
 }
 
 exit_status merge_shards(const settings& values) {
-    const url where = address_of(values);
-    auto admin = open_admin(where, values);
+    const auto admin = open_admin(values);
     if (!admin) return complain(admin.error());
     const auto& shards = values.list("shard");
-    const auto child = admin->merge(where.stream, shard_id{shards[0]}, shard_id{shards[1]});
+    const auto child = (*admin)->merge(shard_id{shards[0]}, shard_id{shards[1]});
     if (!child) return complain(child.error());
     return print(fmt::format("merged {} and {} into {}\n", shards[0], shards[1], child->value()));
 }
 
 void check_trim(const settings& values, faults& found) {
     check_stream(values, found);
+    const auto where = parse_url(values.text("stream"), url_role::stream);
+    if (where && where->scheme != "local")
+        found.add(
+            "--stream: only a local stream is trimmed by hand; others drop what is older than their retention"
+        );
     if (values.has("before")) {
         if (const auto moment = parse_time(values.text("before")); !moment) {
             found.add(fmt::format("--before: {}", moment.error().detail));
@@ -187,7 +195,7 @@ void check_trim(const settings& values, faults& found) {
 
 exit_status trim_stream(const settings& values) {
     const url where = address_of(values);
-    auto admin = open_admin(where, values);
+    auto admin = local_admin::open(where.path, {.busy_timeout = wait_of(values)});
     if (!admin) return complain(admin.error());
     local_trim what;
     if (values.has("before")) what.before = parse_time(values.text("before")).value();
@@ -271,7 +279,7 @@ void add_changes(std::vector<command_spec>& list) {
 void add_stream_commands(std::vector<command_spec>& list) {
     list.push_back(
         {.path = "stream create",
-         .about = "Make a local stream, and its file if need be",
+         .about = "Make a stream, and the file of a local one if need be",
          .example = "millrace stream create --stream local:streams.db/orders --shards 4",
          .options =
              {stream_option(),

@@ -19,6 +19,7 @@ using namespace aws::kinesis;
 using steady = std::chrono::steady_clock;
 
 constexpr milliseconds look_every{100};
+constexpr std::chrono::hours default_retention{24};
 constexpr std::size_t call_bytes_max = 4 << 20;
 constexpr kinesis_calls::options patiently{.timeout = milliseconds{20'000}};
 
@@ -81,7 +82,7 @@ result<void> kinesis_admin::change(Request request) {
     return {};
 }
 
-result<kinesis_stream> kinesis_admin::describe() {
+result<kinesis_stream> kinesis_admin::look() {
     std::promise<result<kinesis_stream>> told;
     list_kinesis_stream(calls_, stream_, [&told](result<kinesis_stream> how) {
         told.set_value(std::move(how));
@@ -92,7 +93,7 @@ result<kinesis_stream> kinesis_admin::describe() {
 result<kinesis_stream> kinesis_admin::when_active() {
     const auto end = steady::now() + wait_;
     while (true) {
-        auto seen = describe();
+        auto seen = look();
         const bool done = seen && seen->summary.status == "ACTIVE";
         const bool may_come =
             seen || seen.error().code == errc::unavailable || seen.error().code == errc::not_found;
@@ -109,7 +110,7 @@ result<kinesis_stream> kinesis_admin::when_active() {
     }
 }
 
-result<void> kinesis_admin::create(std::uint32_t shards, std::optional<std::chrono::hours> retention) {
+result<void> kinesis_admin::create(std::uint32_t shards, std::optional<milliseconds> retention) {
     if (stream_.by_arn()) {
         return fail(
             errc::invalid_argument,
@@ -123,15 +124,16 @@ result<void> kinesis_admin::create(std::uint32_t shards, std::optional<std::chro
         return tl::unexpected(std::move(why));
     }
     if (auto active = when_active(); !active) return tl::unexpected(std::move(active.error()));
-    if (!retention || *retention <= std::chrono::hours{24}) return {};
-    return change(increase_retention{stream_.wire_name(), retention->count()});
+    const auto hours = std::chrono::ceil<std::chrono::hours>(retention.value_or(milliseconds{0}));
+    if (hours <= default_retention) return {};
+    return change(increase_retention{stream_.wire_name(), hours.count()});
 }
 
 result<void> kinesis_admin::remove() {
     if (auto asked = change(delete_stream{stream_.wire_name()}); !asked) return asked;
     const auto end = steady::now() + wait_;
     while (true) {
-        const auto seen = describe();
+        const auto seen = look();
         if (!seen && seen.error().code == errc::not_found) return {};
         if (steady::now() >= end) {
             return fail(
@@ -144,7 +146,7 @@ result<void> kinesis_admin::remove() {
     }
 }
 
-result<std::vector<kinesis_position>> kinesis_admin::put(std::span<const event> events) {
+result<std::vector<kinesis_position>> kinesis_admin::append(std::span<const event> events) {
     std::vector<event_row> rows;
     rows.reserve(events.size());
     for (const auto& e : events) {
@@ -191,6 +193,24 @@ result<std::vector<kinesis_position>> kinesis_admin::put(std::span<const event> 
     return positions;
 }
 
+result<void> kinesis_admin::put(std::span<const event> events) {
+    return append(events).map([](const auto&) {});
+}
+
+result<stream_facts> kinesis_admin::describe() {
+    const auto seen = look();
+    if (!seen) return tl::unexpected(seen.error());
+    const auto listing = to_listing(*seen);
+    stream_facts facts{seen->summary.name, *seen->summary.created, listing.retention, {}};
+    for (const auto& shard : listing.shards) {
+        const auto from = hash_key::parse(shard.hash_from);
+        const auto to = hash_key::parse(shard.hash_to);
+        if (!from || !to) return tl::unexpected(from ? to.error() : from.error());
+        facts.shards.push_back({shard.shard, shard.parents, {*from, *to}, shard.closed, {}, {}, {}, {}});
+    }
+    return facts;
+}
+
 result<std::vector<shard_id>> kinesis_admin::children_of(const std::vector<shard_id>& parents) {
     auto active = when_active();
     if (!active) return tl::unexpected(std::move(active.error()));
@@ -208,7 +228,7 @@ result<std::pair<shard_id, shard_id>> kinesis_admin::split(
     const shard_id& shard, std::optional<hash_key> at
 ) {
     if (!at) {
-        const auto seen = describe();
+        const auto seen = look();
         if (!seen) return tl::unexpected(seen.error());
         const auto found = std::ranges::find(seen->shards, shard.value(), &aws::kinesis::shard::id);
         if (found == seen->shards.end()) {

@@ -8,6 +8,7 @@
 #include "kinesis_calls.hpp"
 #include "kinesis_listing.hpp"
 #include "kinesis_url.hpp"
+#include "port/stream_admin.hpp"
 #include "record/hash_key.hpp"
 
 #include <millrace/error.hpp>
@@ -32,30 +33,32 @@ struct kinesis_position {
     std::string sequence;
 };
 
-class kinesis_admin {
+class kinesis_admin final : public stream_admin {
 public:
     /// The address names a stream.
     kinesis_admin(kinesis_address stream, std::unique_ptr<aws::api> api, milliseconds wait);
 
-    [[nodiscard]] result<kinesis_stream> describe();
+    [[nodiscard]] result<kinesis_stream> look();
+    [[nodiscard]] result<stream_facts> describe() override;
 
-    /// `already_exists` when there is one of that name. The retention, if given, is at least 24 hours.
-    [[nodiscard]] result<void> create(std::uint32_t shards, std::optional<std::chrono::hours> retention = {});
+    /// A retention is rounded up to hours, 24 at least.
+    [[nodiscard]] result<void> create(std::uint32_t shards, std::optional<milliseconds> retention = {})
+        override;
 
     /// Returns when the stream is gone.
     [[nodiscard]] result<void> remove();
 
-    /// Appends all events, those of one key in order; on an error some may be in the stream. Topics are not
-    /// looked at. `invalid_argument` names what Kinesis cannot hold: headers, tombstones, and some keys.
-    [[nodiscard]] result<std::vector<kinesis_position>> put(std::span<const event> events);
+    /// On an error some may be in the stream, and after a lost reply some twice. `invalid_argument` names
+    /// what Kinesis cannot hold: headers, tombstones, and some keys.
+    [[nodiscard]] result<void> put(std::span<const event> events) override;
 
-    /// Closes the shard; two children share its hashes, the second from `at`, by default from the middle.
+    /// The same, with where each came to lie.
+    [[nodiscard]] result<std::vector<kinesis_position>> append(std::span<const event> events);
+
     [[nodiscard]] result<std::pair<shard_id, shard_id>> split(
         const shard_id& shard, std::optional<hash_key> at = std::nullopt
-    );
-
-    /// Closes two neighbours; one child has the hashes of both.
-    [[nodiscard]] result<shard_id> merge(const shard_id& one, const shard_id& other);
+    ) override;
+    [[nodiscard]] result<shard_id> merge(const shard_id& one, const shard_id& other) override;
 
     /// Changes the number of open shards by splits and merges of the service's choice.
     [[nodiscard]] result<void> scale(std::uint32_t shards);
