@@ -391,7 +391,7 @@ moto_names() { echo "MILLRACE_TEST_MOTO=http://127.0.0.1:$(in_address port "$1")
 
 # shared FOLDER SERVER ...: runs one of each; FOLDER/env names them once all answer; until SIGTERM or SIGINT.
 shared() {
-    local folder=$1 data server limit=$((SECONDS + 90))
+    local folder=$1 data server limit=$((SECONDS + 180))
     shift
     mkdir -p "$folder"
     rm -f "$folder/env" "$folder/env.new"
@@ -410,7 +410,7 @@ shared() {
     for server in "$@"; do
         until "${server}_ready" "$data/$server" "$folder/$server.log"; do
             kill -0 "${pids[@]}" 2>/dev/null || die "a server has ended; see $folder/*.log"
-            [ $SECONDS -lt $limit ] || die "no $server within 90 s; see $folder/$server.log"
+            [ $SECONDS -lt $limit ] || die "no $server within 3 minutes; see $folder/$server.log"
             sleep 0.1
         done
         "${server}_names" "$data/$server" >>"$folder/env.new"
