@@ -79,6 +79,7 @@ stored_shard& fake_stream::add_shard(std::vector<shard_id> parents, std::uint64_
         false,
         decimal(from, 0),
         decimal(to, hash_max)};
+    shard->made = world_.now();
     shard->hash_from = from;
     shard->hash_to = to;
     return *shards_.emplace_back(std::move(shard));
@@ -134,7 +135,7 @@ result<void> fake_stream::split(const shard_id& shard, std::optional<std::uint64
             errc::invalid_argument, fmt::format("shard {} is closed, or the cut is outside it", shard.value())
         );
     }
-    at(shard).listed.closed = true;
+    close(shard);
     add_shard({shard}, from, cut - 1);
     add_shard({shard}, cut, to);
     return {};
@@ -151,8 +152,8 @@ result<void> fake_stream::merge(const shard_id& left, const shard_id& right) {
             fmt::format("shards {} and {} are closed or no neighbours", left.value(), right.value())
         );
     }
-    at(left).listed.closed = true;
-    at(right).listed.closed = true;
+    close(left);
+    close(right);
     add_shard({left, right}, a->hash_from, b->hash_to);
     return {};
 }
@@ -162,11 +163,39 @@ void fake_stream::trim(const shard_id& shard, std::size_t records) {
     stored.trimmed = std::min(stored.records.size(), stored.trimmed + records);
 }
 
+void fake_stream::close(const shard_id& shard) {
+    at(shard).listed.closed = true;
+    at(shard).closed_at = world_.now();
+}
+
+void fake_stream::expire(const shard_id& shard) {
+    at(shard).expired = true;
+    at(shard).expired_at = world_.now();
+}
+
+void fake_stream::heal() {
+    sick.clear();
+    options_.denials = options_.old_listings = 0;
+}
+
 result<stream_listing> fake_stream::list() const {
     stream_listing listing{"created-1", wall_at(world_.now()), options_.retention, {}};
-    for (const auto& shard : shards_)
-        if (!shard->expired) listing.shards.push_back(shard->listed);
+    auto as_of = world_.now();
+    if (options_.old_listings > 0 && random_.chance(options_.old_listings)) {
+        const auto span = static_cast<std::uint64_t>(options_.listing_age_max.count());
+        as_of -= nanoseconds{static_cast<std::int64_t>(random_.below(span + 1))};
+    }
+    for (const auto& shard : shards_) {
+        if (shard->made > std::max(as_of, world_time{0})) continue;
+        if (shard->expired_at && *shard->expired_at <= as_of) continue;
+        listing.shards.push_back(shard->listed);
+        listing.shards.back().closed = shard->closed_at && *shard->closed_at <= as_of;
+    }
     return listing;
+}
+
+bool fake_stream::denies() const {
+    return options_.denials > 0 && random_.chance(options_.denials);
 }
 
 std::size_t fake_stream::visible_end(const stored_shard& shard) const {
@@ -182,7 +211,7 @@ read_cursor fake_stream::cursor_at(std::size_t index) const {
 
 result<read_cursor> fake_stream::open(const shard_id& shard, const start_position& start) const {
     const auto* stored = find(shard);
-    if (stored == nullptr) return no_shard(shard);
+    if (stored == nullptr || denies()) return no_shard(shard);
     const auto& records = stored->records;
     const auto index_where = [&](auto is_before) {
         const auto found = std::partition_point(records.begin(), records.end(), is_before);
@@ -227,7 +256,7 @@ result<read_reply> fake_stream::read(
     const shard_id& shard, const read_cursor& cursor, const read_limits& limits
 ) {
     const auto* stored = find(shard);
-    if (stored == nullptr) return no_shard(shard);
+    if (stored == nullptr || denies()) return no_shard(shard);
     if (sick.contains(shard)) {
         return fail(
             errc::unavailable,

@@ -31,7 +31,10 @@ struct stream_options {
     std::uint32_t partial_page{0};  ///< Per cent of reads that return fewer records than there are.
     std::uint32_t empty_page{0};    ///< Per cent of reads that return none of those there are.
     std::uint32_t hint_lost{0};     ///< Per cent of change signals that never come.
-    bool trimmed_is_error{true};    ///< Otherwise a trimmed position silently resolves to the horizon.
+    std::uint32_t denials{0};       ///< Per cent of opens and reads that deny a shard that is there.
+    std::uint32_t old_listings{0};  ///< Per cent of listings that show the shards of a moment ago.
+    nanoseconds listing_age_max{std::chrono::seconds{2}};  ///< How old those are at most.
+    bool trimmed_is_error{true};  ///< Otherwise a trimmed position silently resolves to the horizon.
     std::optional<milliseconds> retention;
     read_rates rates;  ///< Of each shard, over all its readers, by Kinesis's rules.
 };
@@ -53,6 +56,9 @@ struct stored_shard {
     std::vector<stored_record> records;
     std::size_t trimmed{0};  ///< So many records at the front can no longer be read.
     bool expired{false};     ///< No longer listed.
+    world_time made{0};
+    std::optional<world_time> closed_at;
+    std::optional<world_time> expired_at;
 
     std::deque<world_time> reads;  ///< Within the last second.
     world_time paid_at{0};         ///< Replies so far are paid for then.
@@ -83,7 +89,7 @@ public:
 
     /// The first `records` of the shard are gone. A closed shard without records may be taken off the list.
     void trim(const shard_id& shard, std::size_t records);
-    void expire(const shard_id& shard) { at(shard).expired = true; }
+    void expire(const shard_id& shard);
 
     [[nodiscard]] const std::vector<std::unique_ptr<stored_shard>>& shards() const noexcept {
         return shards_;
@@ -94,6 +100,9 @@ public:
 
     /// Reads of these shards fail, whatever the link does.
     std::set<shard_id> sick;
+
+    /// From now on it answers every request, and truly.
+    void heal();
 
     // What the service answers.
     [[nodiscard]] result<stream_listing> list() const;
@@ -107,6 +116,8 @@ public:
 
 private:
     stored_shard& at(const shard_id& shard);
+    void close(const shard_id& shard);
+    [[nodiscard]] bool denies() const;
     stored_shard& add_shard(std::vector<shard_id> parents, std::uint64_t from, std::uint64_t to);
     [[nodiscard]] std::size_t visible_end(const stored_shard& shard) const;
     [[nodiscard]] read_cursor cursor_at(std::size_t index) const;

@@ -278,8 +278,10 @@ void group_oracle::handling(
     }
     auto index = first;
     for (const auto& record : records) {
-        // A later attempt may leave out what was acknowledged, or is still under way, since the first.
-        while (attempt > 1 && index < state.handed.size() && state.handed[index] != 0 &&
+        // A later attempt may leave out what was acknowledged, or is still under way, since the first, and
+        // what was trimmed between two records that failed.
+        while (attempt > 1 && index < state.handed.size() &&
+               (state.handed[index] != 0 || exempt(state, index)) &&
                state.shard->records[index].position != record.position)
             ++index;
         if (index >= state.handed.size() || state.shard->records[index].position != record.position) {

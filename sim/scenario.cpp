@@ -200,6 +200,10 @@ scenario draw_scenario(std::uint64_t seed) {
     if (s.faulty) {
         draw_process_faults(d, s);
         draw_misbehaviour(d, s);
+        if (d.chance(25)) {
+            s.topic.denials = d.between<std::uint32_t>(1, 50);
+            s.topic.old_listings = d.between<std::uint32_t>(0, 90);
+        }
     }
     if (d.chance(25)) {
         s.topic.rates.reads_per_second = d.one_of<std::uint64_t>({5, 20});

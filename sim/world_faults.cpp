@@ -201,8 +201,8 @@ void world::calm_down() {
         constexpr auto patience = 5s;
         for (const auto& what : {group_oracle_.lagging(patience), relay_oracle_.lagging(patience)})
             if (!what.empty()) verdicts_.broken("{} although nothing ails it", what);
-        orders_->sick.clear();
     }
+    orders_->heal();
     trace_.say("operator", "the faults are over");
     faults_over_ = mended_ = true;
     for (auto* service : {&store_, &stream_faults_, &outbox_faults_, &sink_faults_})

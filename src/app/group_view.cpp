@@ -34,7 +34,8 @@ std::vector<worker_line> view_workers(
 }
 
 std::string_view state_of(shard_stage stage, bool owned) {
-    if (stage == shard_stage::finished || stage == shard_stage::gone) return "finished";
+    if (stage == shard_stage::finished) return "finished";
+    if (stage == shard_stage::gone) return "gone";
     if (owned) return "processing";
     return stage == shard_stage::waiting ? "waiting" : "free";
 }
@@ -81,6 +82,7 @@ group_view view_group(
             if (owner != workers.end() && !row->finished_at) line.owner = owner->worker.value();
         }
         line.state = state_of(standing.stage, line.owner.has_value());
+        if (standing.open_again) out.problems.push_back(contradiction_of(standing.shard));
         out.shards.push_back(std::move(line));
     }
     return out;

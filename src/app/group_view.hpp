@@ -29,7 +29,7 @@ struct worker_line {
 
 struct shard_line {
     std::string shard;
-    std::string_view state;  ///< waiting, free, processing or finished
+    std::string_view state;  ///< waiting, free, processing, finished, or gone: unfinished, and unlisted
     std::optional<std::string> owner;
     std::uint64_t epoch{0};
     std::optional<millrace::checkpoint> checkpoint;
@@ -39,6 +39,7 @@ struct shard_line {
 struct group_view {
     std::vector<worker_line> workers;
     std::vector<shard_line> shards;
+    std::vector<std::string> problems;  ///< One sentence each.
 };
 
 /// `gone` says whether a process of this machine has ended.

@@ -22,6 +22,7 @@ public:
         group_.release(shard, e, std::move(done));
     }
     void discover_soon() override { group_.discover_soon(); }
+    [[nodiscard]] bool unlisted(const shard_id& shard) const override { return group_.unlisted(shard); }
     [[nodiscard]] nanoseconds drain_limit() const override { return group_.drain_limit(); }
 
 private:

@@ -395,6 +395,14 @@ void group_driver::discover_soon() {
     impl_->submit(discover_request{});
 }
 
+std::optional<error> group_driver::contradiction() const {
+    return impl_->machine.contradiction();
+}
+
+bool group_driver::unlisted(const shard_id& shard) const {
+    return impl_->machine.unlisted(shard);
+}
+
 nanoseconds group_driver::drain_limit() const {
     return impl_->drain_limit;
 }
@@ -402,7 +410,8 @@ nanoseconds group_driver::drain_limit() const {
 std::vector<shard_view> group_driver::shards() const {
     std::vector<shard_view> all;
     for (auto& one : impl_->machine.status())
-        all.push_back({std::move(one.row), one.listed, one.ready, one.mine, one.owner_lapsed});
+        all.push_back({std::move(one.row), one.listed, one.ready, one.mine, one.open_again, one.owner_lapsed}
+        );
     return all;
 }
 

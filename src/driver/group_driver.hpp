@@ -62,6 +62,7 @@ struct shard_view {
     bool listed{false};
     bool ready{false};
     bool mine{false};
+    bool open_again{false};    ///< Finished, and yet listed as open.
     bool owner_lapsed{false};  ///< Its owner is gone or has been silent for longer than its lease.
 };
 
@@ -105,6 +106,12 @@ public:
 
     /// Lists the stream's shards now: one has just ended, or the caller knows of a change.
     void discover_soon();
+
+    /// The stream contradicts the group: it was restored from an older copy, and the group must be reset.
+    [[nodiscard]] std::optional<error> contradiction() const;
+
+    /// Whether the latest complete listing of the stream lacks the shard; false before the first.
+    [[nodiscard]] bool unlisted(const shard_id& shard) const;
 
     [[nodiscard]] nanoseconds drain_limit() const;
 

@@ -218,7 +218,10 @@ void shard_driver::impl::proceed() {
     }
     count();
     if (work->stopped()) on_stopped();
-    if (work->finished()) return end_lease(true);
+    if (work->finished()) {
+        if (gone && !draining) (void)tell("revoked", &record_handler::revoked);
+        return end_lease(!gone);
+    }
     if (draining && work->settled()) return end_lease(false);
     pump_work();
     pump_open();

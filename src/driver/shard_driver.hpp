@@ -33,6 +33,7 @@ public:
     virtual void finish(const shard_id& shard, epoch e, completion<void> done) = 0;
     virtual void release(const shard_id& shard, epoch e, completion<void> done) = 0;
     virtual void discover_soon() = 0;
+    [[nodiscard]] virtual bool unlisted(const shard_id& shard) const = 0;
 
     /// How long a shard that is to be given back may wait for its acknowledgements.
     [[nodiscard]] virtual nanoseconds drain_limit() const = 0;

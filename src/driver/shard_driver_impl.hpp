@@ -85,6 +85,7 @@ struct shard_driver::impl {
     bool ended{false};
     bool stop_said{false};
     bool gap_said{false};
+    bool gone{false};             // its end was not read: the stream no longer has it
     std::optional<error> damage;  // what the latest request met, if it was damage
     shard_delivery::counters counted;
 };

@@ -19,6 +19,7 @@ void shard_driver::impl::read_step(const shard_reader::event& what) {
     } else if (const auto* read = std::get_if<shard_reader::read>(&out.next)) {
         to_read = read->cursor;
     } else if (std::holds_alternative<shard_reader::end>(out.next)) {
+        gone = gone || out.say == shard_reader::notice::shard_gone;
         work->end_read();
         around.leases.discover_soon();
     } else if (const auto* open = std::get_if<shard_reader::open>(&out.next)) {
@@ -49,7 +50,9 @@ void shard_driver::impl::on_open(result<read_cursor> how) {
 void shard_driver::impl::on_failed(error why) {
     if (why.code == errc::throttled) ++around.counters.reads_throttled;
     damage = why.code == errc::corrupt ? std::optional(why) : std::nullopt;
-    read_step(shard_reader::failed{std::move(why)});
+    const bool denied = why.code == errc::not_found;
+    read_step(shard_reader::failed{std::move(why), denied && around.leases.unlisted(grant.shard)});
+    if (denied) around.leases.discover_soon();
 }
 
 void shard_driver::impl::pump_read() {
@@ -111,10 +114,23 @@ void shard_driver::impl::report(shard_reader::notice what, const error& why) {
                 "); reading goes on at the oldest record, and those between are lost to this group"
             );
             break;
-        case shard_reader::notice::shard_gone:
+        case shard_reader::notice::missing:
             say(log_level::warning,
+                "shard.missing",
+                fmt::format(
+                    "the stream does not have a shard that it lists ({}); the shard is kept and asked for "
+                    "again "
+                    "until it answers or is no longer listed",
+                    why.detail
+                ));
+            break;
+        case shard_reader::notice::shard_gone:
+            say(log_level::error,
                 "shard.gone",
-                "the stream no longer has the shard (" + why.detail + "); what was not read of it is lost");
+                "the stream has deleted or expired the shard before its end was read (" + why.detail +
+                    "); it is given back unfinished and read on if it is ever listed again, else what was "
+                    "not "
+                    "read of it is lost");
             break;
         case shard_reader::notice::failing:
             say(log_level::error,

@@ -214,7 +214,8 @@ void consumer_run::membership(std::size_t index, std::size_t total) {
 void consumer_run::look_whether_idle() {
     if (outcome_) return;
     const auto& group = member_->group();
-    const auto damage = driver_->idle_but_damaged();
+    auto damage = driver_->idle_but_damaged();
+    if (!damage && driver_->idle()) damage = group.contradiction();
     const bool quiet =
         group.settled() && (damage || driver_->idle()) && !work_is_open(group.shards(), damage.has_value());
     if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) {

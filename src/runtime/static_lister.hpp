@@ -19,7 +19,7 @@ public:
         stream_listing listing{.identity = "named", .now = home_.wall()};
         listing.shards.reserve(names_.size());
         for (const auto& name : names_)
-            listing.shards.push_back(listed_shard{.shard = shard_id(name)});
+            listing.shards.push_back(listed_shard{.shard = shard_id(name), .closed = true});
         home_.post([done = std::move(done), listing = std::move(listing)] { done(listing); });
     }
 

@@ -1,7 +1,10 @@
 #include "sqlite_error.hpp"
 
+#include <cstdint>
+
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 
 namespace millrace::sqlite {
 
@@ -17,7 +20,21 @@ bool names_a_missing_object(std::string_view message) {
     return message.starts_with("no such table") || message.starts_with("no such column");
 }
 
-verdict judge(int code, std::string_view message) {
+constexpr verdict full{
+    errc::out_of_space,
+    retry_advice::after_delay,
+    "the disk, the quota or the size limit of the database is full; make room"};
+
+/// SQLite reports some writes that find no room as a failed disk: those that make the file -shm larger.
+bool disk_is_full(sqlite3* db) {
+    const char* const path = db != nullptr ? sqlite3_db_filename(db, "main") : nullptr;
+    if (path == nullptr || *path == '\0') return false;
+    struct statvfs room {};
+    constexpr std::uint64_t least = 64 * 1024;  // what -shm grows by, and some
+    return ::statvfs(path, &room) == 0 && std::uint64_t{room.f_bavail} * room.f_frsize < least;
+}
+
+verdict judge(sqlite3* db, int code, std::string_view message) {
     switch (code & 0xff) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
@@ -30,10 +47,7 @@ verdict judge(int code, std::string_view message) {
         case SQLITE_INTERRUPT:
             return {errc::cancelled, retry_advice::never, "this process is stopping"};
         case SQLITE_FULL:
-            return {
-                errc::out_of_space,
-                retry_advice::after_delay,
-                "the disk, the quota or the size limit of the database is full; make room"};
+            return full;
         case SQLITE_READONLY:
             if (code == SQLITE_READONLY_DBMOVED) {
                 return {
@@ -63,6 +77,7 @@ verdict judge(int code, std::string_view message) {
         case SQLITE_CORRUPT:
             return {errc::corrupt, retry_advice::never, "the file is damaged; restore it from a backup"};
         case SQLITE_IOERR:
+            if (disk_is_full(db)) return full;
             return {
                 errc::unavailable,
                 retry_advice::after_delay,
@@ -95,7 +110,7 @@ error make_error(sqlite3* db, int code, std::string_view file, std::string_view 
     const std::string_view message = db != nullptr && (sqlite3_errcode(db) & 0xff) == (code & 0xff)
                                          ? sqlite3_errmsg(db)
                                          : sqlite3_errstr(code);
-    const auto found = judge(code, message);
+    const auto found = judge(db, code, message);
     return {
         found.code,
         found.retry,

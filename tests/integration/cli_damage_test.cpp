@@ -2,6 +2,8 @@
 // and a message that say what is left.
 #include "cli_fixture.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -34,6 +36,9 @@ struct CliDamage : Cli {
         ));
         ASSERT_EQ(done.status, 0) << done.errors;
     }
+    [[nodiscard]] static std::int64_t lines(const std::string& text) {
+        return std::count(text.begin(), text.end(), '\n');
+    }
     [[nodiscard]] words once() const {
         return {"relay", "--outbox", outbox(), "--sink", sink(), "--once", "--lease", "1s"};
     }
@@ -62,6 +67,81 @@ TEST_F(CliDamage, AnIdleExitOnADamagedStreamEndsWithOneAndTheDamage) {
         done.errors.substr(done.errors.rfind("\nmillrace: ")),
         AllOf(HasSubstr(sink()), HasSubstr("the file is damaged"))
     );
+}
+
+TEST_F(CliDamage, AMissingTableOfAStreamFinishesNoShard) {
+    put(20);
+    ok(relay_once());
+    ASSERT_EQ(shell("sqlite3 streams.db 'alter table millrace_stream_record rename to away'").status, 0);
+    const auto refused = millrace(consume({"--idle-exit", "0.3"}));
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr("no such table"), HasSubstr("restore it from a backup")));
+    ASSERT_EQ(shell("sqlite3 streams.db 'alter table away rename to millrace_stream_record'").status, 0);
+
+    auto live = start(consume({"--print"}), "live");
+    ASSERT_TRUE(support::eventually(15s, [&] { return lines(printed("live")) == 20; })) << said("live");
+    ASSERT_EQ(shell("sqlite3 streams.db 'alter table millrace_stream_record rename to away'").status, 0);
+    EXPECT_TRUE(says("live", "shard.read_failing"));
+    ASSERT_EQ(shell("sqlite3 streams.db 'alter table away rename to millrace_stream_record'").status, 0);
+    put(20);
+    ok(relay_once());
+    EXPECT_TRUE(support::eventually(30s, [&] { return lines(printed("live")) == 40; })) << said("live");
+    EXPECT_THAT(said("live"), testing::Not(HasSubstr("shard.gone")));
+    live.signal(SIGTERM);
+    EXPECT_TRUE(live.wait(15s));
+}
+
+TEST_F(CliDamage, AnOlderCopyOfAStreamInItsPlaceForAWhileLosesNothing) {
+    put(10);
+    ok(relay_once());
+    ASSERT_EQ(shell("sqlite3 streams.db \".backup older.db\"").status, 0);
+    ok({"stream", "split", "--stream", stream(), "--shard", "shardId-000000000000"});
+    put(10);
+    ok(relay_once());
+    auto live = start(consume({"--print"}), "live");
+    ASSERT_TRUE(support::eventually(15s, [&] { return lines(printed("live")) == 20; })) << said("live");
+    ASSERT_EQ(
+        shell("mv streams.db now.db; for f in wal shm; do [ ! -e streams.db-$f ] || mv streams.db-$f "
+              "now.db-$f; "
+              "done; mv older.db streams.db; sleep 3; rm -f streams.db*; "
+              "for f in -wal -shm ''; do [ ! -e now.db$f ] || mv now.db$f streams.db$f; done")
+            .status,
+        0
+    );
+    put(40);
+    ok(relay_once());
+    EXPECT_TRUE(support::eventually(60s, [&] { return lines(printed("live")) == 60; })) << said("live");
+    live.signal(SIGTERM);
+    EXPECT_TRUE(live.wait(15s));
+}
+
+TEST_F(CliDamage, AStreamRestoredFromBeforeASplitIsReportedAndNoIdleExitLooksLikeSuccess) {
+    put(10);
+    ok(relay_once());
+    ASSERT_EQ(shell("sqlite3 streams.db \".backup older.db\"").status, 0);
+    ok({"stream", "split", "--stream", stream(), "--shard", "shardId-000000000000"});
+    put(10);
+    ok(relay_once());
+    EXPECT_EQ(lines(ok(consume({"--print", "--idle-exit", "0.3"}))), 20);
+    ASSERT_EQ(shell("rm -f streams.db*; mv older.db streams.db").status, 0);
+    put(5);
+    ok(relay_once());
+    for (const char* idle : {"0", "0.3"}) {
+        const auto done = millrace(consume({"--idle-exit", idle}));
+        EXPECT_EQ(done.status, 1);
+        EXPECT_THAT(
+            done.errors, AllOf(HasSubstr("stream.restored"), HasSubstr("\nmillrace: shard shardId-"))
+        );
+        EXPECT_THAT(done.errors, HasSubstr("millrace group reset"));
+    }
+    const words status{"group", "status", "--stream", stream(), "--group", "g", "--state", state(), "--json"};
+    const auto seen = millrace(status);
+    EXPECT_EQ(seen.status, 0);
+    EXPECT_THAT(seen.errors, HasSubstr("restored from a copy older than"));
+    EXPECT_THAT(seen.output, AllOf(HasSubstr(R"("state":"finished")"), HasSubstr(R"("state":"gone")")));
+    ok({"group", "reset", "--stream", stream(), "--group", "g", "--state", state()});
+    EXPECT_EQ(lines(ok(consume({"--print", "--idle-exit", "0.3"}))), 15);
+    EXPECT_EQ(millrace(status).errors, "");
 }
 
 TEST_F(CliDamage, ARelayOnceBesideALiveOneSaysSoAndEndsWhenTheOutboxIsEmpty) {

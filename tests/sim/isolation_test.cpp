@@ -21,6 +21,7 @@ scenario only_local_faults(std::uint64_t seed) {
         service->latency_max = 3ms;
     }
     s.topic.shards = 4;
+    s.topic.denials = s.topic.old_listings = 0;
     s.handler = {};
     s.shard.on_failure = failure_policy::retry;
     s.relay.on_poison = poison_policy::park_key;

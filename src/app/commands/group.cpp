@@ -155,6 +155,8 @@ exit_status show_status(const settings& values) {
     }
     const group_view view =
         view_group(data->stream.shards, data->workers, data->shards, loop.wall(), process_gone);
+    for (const auto& problem : view.problems)
+        say(fmt::format("millrace: {}\n", problem));
     return print(values.flag("json") ? to_json(view) : to_table(view));
 }
 

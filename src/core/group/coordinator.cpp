@@ -377,6 +377,12 @@ void coordinator::tell_failure(const char* event, const char* key, std::string v
     actions_.emplace_back(group_note{log_level::warning, event, key, std::move(value), why.detail, true});
 }
 
+bool coordinator::unlisted(const shard_id& shard) const {
+    return stream_ && std::none_of(stream_->shards.begin(), stream_->shards.end(), [&](const auto& listed) {
+               return listed.shard == shard;
+           });
+}
+
 std::vector<shard_status> coordinator::status() const {
     std::vector<shard_status> all;
     const auto rows = table_.rows();
@@ -392,6 +398,7 @@ std::vector<shard_status> coordinator::status() const {
         }
         one.listed = stream_ && standing.listed;
         one.ready = standing.stage == shard_stage::ready;
+        one.open_again = standing.open_again;
         const auto lease = leases_.find(standing.shard);
         one.mine = lease != leases_.end() && lease->second.now_in() == lease_machine::state::held;
         const auto& owner = one.row.owner;

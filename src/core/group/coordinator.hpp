@@ -14,6 +14,7 @@
 #include "group/lease.hpp"
 #include "group/membership.hpp"
 #include "group/options.hpp"
+#include "group/restored_stream.hpp"
 #include "group/shard_table.hpp"
 #include "port/lease_store.hpp"
 #include "port/record_source.hpp"
@@ -33,15 +34,6 @@
 #include <vector>
 
 namespace millrace {
-
-/// One shard as the coordinator knows it.
-struct shard_status {
-    shard_row row;
-    bool listed{false};
-    bool ready{false};
-    bool mine{false};
-    bool owner_lapsed{false};
-};
 
 class coordinator {
 public:
@@ -69,6 +61,12 @@ public:
     [[nodiscard]] std::uint64_t persist_requests(const shard_id& shard) const;
     [[nodiscard]] std::uint64_t records_at_risk() const;
     [[nodiscard]] std::vector<shard_status> status() const;
+
+    /// The stream was restored from an older copy; what to do.
+    [[nodiscard]] std::optional<error> contradiction() const { return restored_.found(); }
+
+    /// The latest complete listing of the stream lacks the shard; false before the first.
+    [[nodiscard]] bool unlisted(const shard_id& shard) const;
     [[nodiscard]] std::size_t leases_held() const;
     [[nodiscard]] const incarnation& mine() const { return mine_; }
 
@@ -188,6 +186,7 @@ private:
     std::set<shard_id> unlisted_rows_;  // rows of shards that the latest listing lacks
     std::map<shard_id, mono_time> unlisted_since_;
     std::set<std::string> problems_told_;
+    restored_stream restored_;
 
     group_state group_state_{group_state::unknown};
     std::optional<group_row> group_;

@@ -15,6 +15,9 @@ constexpr std::size_t takes_in_flight_max = 32;
 constexpr std::size_t creates_in_flight_max = 32;
 constexpr std::size_t removes_in_flight_max = 8;
 
+// A listing may be a moment old; the next one tells whether it was.
+constexpr auto look_again = std::chrono::milliseconds{500};
+
 }  // namespace
 
 bool coordinator::can_plan() const {
@@ -33,6 +36,11 @@ void coordinator::plan() {
         if (problems_told_.size() < 100 && problems_told_.insert(problem).second) {
             tell(log_level::warning, "stream.nonsense", "stream", {}, problem);
         }
+    }
+    if (restored_.observe(traced, stream_seen_)) stream_due_ = std::min(stream_due_, now_ + look_again);
+    if (const auto why = restored_.news()) {
+        actions_.emplace_back(group_note{log_level::error, "stream.restored", "stream", {}, why->detail, true}
+        );
     }
     plan_rows(traced);
     std::vector<assignable_shard> shards;

@@ -28,6 +28,16 @@ struct worker_listing {
     std::set<incarnation> sessions;  ///< All that were listed, lapsed or not.
 };
 
+/// One shard as the coordinator knows it.
+struct shard_status {
+    shard_row row;
+    bool listed{false};
+    bool ready{false};
+    bool mine{false};
+    bool owner_lapsed{false};
+    bool open_again{false};  ///< As `shard_standing`.
+};
+
 class shard_table {
 public:
     /// Takes a row unless a newer one is known; true if it changed anything. Epoch decides before version,

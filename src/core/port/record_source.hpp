@@ -23,7 +23,7 @@ namespace millrace {
 struct listed_shard {
     shard_id shard;
     std::vector<shard_id> parents;  ///< 0, 1 (split) or 2 (merge); they may no longer be listed.
-    bool closed{false};
+    bool closed{false};     ///< Nothing is added any more; also of what has no end but the one it is given.
     std::string hash_from;  ///< 128-bit decimal, inclusive
     std::string hash_to;
 
@@ -88,8 +88,8 @@ public:
     virtual void list_shards(completion<stream_listing> done) = 0;
 };
 
-/// Errors: `expired_cursor`, `position_trimmed` (reading continues at the horizon, after a report),
-/// `throttled`, `unavailable` (retried for ever), `not_found` (the shard is gone: its end).
+/// Errors: `expired_cursor`, `position_trimmed` (reading goes on at the horizon), `throttled`, `unavailable`,
+/// `corrupt` (damaged), `not_found` (no such shard: believed once a complete listing lacks it, too).
 class record_source : public shard_lister {
 public:
     virtual void open(shard_id shard, start_position start, completion<read_cursor> done) = 0;

@@ -121,6 +121,7 @@ lineage trace_lineage(std::span<const listed_shard> listed, std::span<const shar
         standing.shard = shard.shard;
         standing.listed = true;
         standing.has_row = known.contains(shard.shard.value());
+        standing.open_again = !shard.closed && finished(shard.shard);
         standing.parents = clean_parents(shard, result.problems);
     }
     bool any_waits = false;
@@ -139,9 +140,18 @@ lineage trace_lineage(std::span<const listed_shard> listed, std::span<const shar
     for (const auto& row : rows) {
         if (index.contains(row.shard.value()) || known.at(row.shard.value()) != &row) continue;
         const auto stage = row.finished_at ? shard_stage::finished : shard_stage::gone;
-        result.shards.push_back({row.shard, stage, false, true, row.parents, {}});
+        result.shards.push_back({row.shard, stage, false, true, false, row.parents, {}});
     }
     return result;
+}
+
+std::string contradiction_of(const shard_id& open_again) {
+    return "shard " + open_again.value() +
+           " is finished in this group, but open in the stream, so what is appended to it is not delivered: "
+           "the "
+           "stream was restored from a copy older than the end of that shard; stop the workers and begin "
+           "again "
+           "with `millrace group reset`, with --start at the time of the copy";
 }
 
 start_position start_of(const group_row& group) {

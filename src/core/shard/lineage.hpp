@@ -38,7 +38,8 @@ struct shard_standing {
     shard_stage stage{shard_stage::waiting};
     bool listed{false};
     bool has_row{false};
-    std::vector<shard_id> parents;    ///< As listed, without itself and repetitions; of the row if unlisted.
+    bool open_again{false};         ///< Finished, but listed as open: the stream is older than the row says.
+    std::vector<shard_id> parents;  ///< As listed, without itself and repetitions; of the row if unlisted.
     std::vector<shard_id> waits_for;  ///< The parents that hold it back; only for `waiting`.
 
     bool operator==(const shard_standing&) const = default;
@@ -56,6 +57,9 @@ struct lineage {
 /// may be created in any order, for a listed parent without a row holds its children back, too. If `rows`
 /// holds a shard twice (a listing in pages may), the row of the higher version counts. Linear time.
 [[nodiscard]] lineage trace_lineage(std::span<const listed_shard> listed, std::span<const shard_row> rows);
+
+/// What a finished shard that is listed as open means, and what to do.
+[[nodiscard]] std::string contradiction_of(const shard_id& open_again);
 
 /// Where to read a shard that has no checkpoint. The same for every shard: one that is born after the pinned
 /// moment holds only records that arrived after it, so it is read from its beginning.

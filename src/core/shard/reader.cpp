@@ -67,19 +67,25 @@ shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, cons
     return {pause_until(next_read_)};
 }
 
-shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, const error& why) {
+shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, const failed& what) {
     const bool first = backoff_.failures() == 0;
     at_tip_ = false;
     if (cursor_) {  // a read, not an opening
-        if (why.code == errc::throttled) pace_.throttled(now, random);
+        if (what.why.code == errc::throttled) pace_.throttled(now, random);
         pace_.read(now, 0, random);
     }
     const auto pause = backoff_.next(random);
-    switch (why.code) {
+    switch (what.why.code) {
         case errc::not_found:
-            state_ = state::ended;
-            at_tip_ = true;
-            return {end{}, notice::shard_gone};
+            if (what.unlisted) {
+                state_ = state::ended;
+                at_tip_ = true;
+                return {end{}, notice::shard_gone};
+            }
+            cursor_.reset();
+            return {
+                pause_until(now + pause),
+                std::has_single_bit(backoff_.failures()) ? notice::missing : notice::none};
         case errc::expired_cursor:
             cursor_.reset();
             // Twice in a row without a read between: not a matter of age, so no tight loop.
@@ -95,7 +101,7 @@ shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, cons
         }
         default: {
             // Said less and less often; what usually passes is said only once it lasts.
-            const bool passes = why.code == errc::throttled || why.code == errc::unavailable;
+            const bool passes = what.why.code == errc::throttled || what.why.code == errc::unavailable;
             const auto count = backoff_.failures();
             const bool say = std::has_single_bit(count) && (!passes || count >= failures_that_last);
             return {pause_until(std::max(now + pause, pace_.next())), say ? notice::failing : notice::none};
@@ -120,7 +126,7 @@ shard_reader::outcome shard_reader::step(mono_time now, std::uint64_t random, co
         return {request()};
     }
     if (const auto* got = std::get_if<records>(&what)) return on(now, random, *got);
-    if (const auto* got = std::get_if<failed>(&what)) return on(now, random, got->why);
+    if (const auto* got = std::get_if<failed>(&what)) return on(now, random, *got);
     if (std::holds_alternative<woken>(what)) {
         if (state_ == state::requesting || state_ == state::idle) return {await{}};
         if (now < until_) return {wait{until_}};

@@ -6,6 +6,9 @@
 ///
 /// It keeps to the limits of the stream (`read_pace.hpp`) and to the user's shortest interval.
 ///
+/// A shard that the source says it does not have is at its end only when a complete listing lacks it, too:
+/// a stale answer, or a file that was away for a moment, ends nothing. Until then it is asked again.
+///
 /// Every step answers with one action, which replaces the one before. Whether there is room for a `read` is
 /// the caller's business: it may carry it out later, at the price of a cursor that has expired by then.
 /// Thread contract: none; one owner.
@@ -62,9 +65,10 @@ public:
         mono_time sent;        ///< When the request was sent.
         std::size_t bytes{0};  ///< As the stream counts them.
     };
-    struct failed {
+    struct failed {  ///< The open or the read under way.
         error why;
-    };  ///< The open or the read under way.
+        bool unlisted{false};  ///< The latest complete listing of the stream lacks the shard.
+    };
     struct woken {};
     struct changed {};  ///< The source says that there may be more.
     using event = std::variant<started, opened, records, failed, woken, changed>;
@@ -72,8 +76,10 @@ public:
     /// What a person should know of.
     enum class notice : std::uint8_t {
         none,
-        gap,  ///< Records between the last position and the horizon are gone; once per shard and lease.
-        shard_gone,  ///< The stream no longer has the shard; what was not read is lost.
+        gap,      ///< Records between the last position and the horizon are gone; once per shard and lease.
+        missing,  ///< The source denies a shard that is listed; said at the 1st, 2nd, 4th, ... denial in a
+                  ///< row.
+        shard_gone,  ///< Denied and unlisted: what was not read is lost unless the shard comes back.
         failing  ///< Said at the 1st, 2nd, 4th, ... failure in a row; what usually passes from the 8th on.
     };
     struct outcome {
@@ -97,7 +103,7 @@ private:
     [[nodiscard]] action request_in_turn(mono_time now);
     [[nodiscard]] action pause_until(mono_time when);
     [[nodiscard]] outcome on(mono_time now, std::uint64_t random, const records& what);
-    [[nodiscard]] outcome on(mono_time now, std::uint64_t random, const error& why);
+    [[nodiscard]] outcome on(mono_time now, std::uint64_t random, const failed& what);
     [[nodiscard]] action on_changed(mono_time now);
 
     enum class state : std::uint8_t { idle, requesting, pausing, calm, ended };

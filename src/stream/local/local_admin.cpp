@@ -79,6 +79,8 @@ local_admin::~local_admin() = default;
 
 result<local_admin> local_admin::open(const std::string& file, local_admin_options options) {
     auto db = open_streams(file, sqlite::open_mode::must_exist, options.busy_timeout);
+    if (!db && db.error().code == errc::permission_denied && options.may_only_read)
+        db = open_streams(file, sqlite::open_mode::read_only, options.busy_timeout);
     if (!db) return pass(db.error());
     return local_admin(std::make_unique<impl>(impl{std::move(*db), std::move(options), {}}));
 }
@@ -217,6 +219,13 @@ result<local_stream_info> local_admin::describe(std::string_view stream) {
         info.shards.push_back(describe_shard(shard, static_cast<std::uint64_t>(first->integer(0))));
     }
     return info;
+}
+
+result<void> local_admin::check(const event& one) const {
+    std::vector<record_header> headers;
+    std::ranges::transform(one.headers, std::back_inserter(headers), view);
+    if (auto refused = too_large({one.key, one.value, headers}, impl_->options.limits)) return pass(*refused);
+    return {};
 }
 
 result<std::vector<local_position>> local_admin::put(std::string_view stream, std::span<const event> events) {

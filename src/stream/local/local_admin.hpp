@@ -28,6 +28,7 @@ struct local_admin_options {
     local_limits limits;
     local_clock clock{system_wall_time};
     std::uint32_t shards_max{10'000};      ///< Of a stream that is made.
+    bool may_only_read{false};             ///< Open a file that may not be written, to describe what is there.
     std::uint32_t trim_batch_rows{1'000};  ///< Removed at once: how long writers can be made to wait.
 };
 
@@ -87,6 +88,9 @@ public:
 
     [[nodiscard]] result<std::vector<std::string>> list_streams();
     [[nodiscard]] result<local_stream_info> describe(std::string_view stream);
+
+    /// Whether the event is within the limits.
+    [[nodiscard]] result<void> check(const event& one) const;
 
     /// Appends all events in order, or none. Their topics are not looked at.
     result<std::vector<local_position>> put(std::string_view stream, std::span<const event> events);

@@ -3,6 +3,7 @@
 #include "assert.hpp"
 #include "local_catalog.hpp"
 #include "local_headers.hpp"
+#include "local_schema.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -60,7 +61,7 @@ result<append_transaction> append_transaction::begin(
         "?3, ?4, "
         "?5, ?6)"
     );
-    if (!insert) return tl::unexpected(std::move(insert.error()));
+    if (!insert) return tl::unexpected(damaged(std::move(insert.error())));
     ++cache.transactions_;
     return append_transaction(db, cache, clock(), std::move(*open), std::move(*insert));
 }
@@ -138,7 +139,7 @@ result<appended> append_transaction::add(std::string_view stream, const new_reco
         blob(record.data),
         headers.empty() ? std::nullopt : std::optional(sqlite::blob_view{headers})
     );
-    if (auto done = insert_.run(); !done) return tl::unexpected(std::move(done.error()));
+    if (auto done = insert_.run(); !done) return tl::unexpected(damaged(std::move(done.error())));
     insert_.reset();
 
     ++(*to)->next_sequence;

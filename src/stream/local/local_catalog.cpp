@@ -1,5 +1,6 @@
 #include "local_catalog.hpp"
 
+#include "local_schema.hpp"
 #include "text/nearest.hpp"
 
 #include <algorithm>
@@ -87,11 +88,11 @@ std::optional<std::uint64_t> shard_number(const shard_id& name) noexcept {
 
 result<std::vector<std::string>> stream_names(sqlite::database& db) {
     auto rows = db.prepare("SELECT name FROM millrace_stream ORDER BY name");
-    if (!rows) return tl::unexpected(std::move(rows.error()));
+    if (!rows) return tl::unexpected(damaged(std::move(rows.error())));
     std::vector<std::string> names;
     for (;;) {
         auto row = rows->step();
-        if (!row) return tl::unexpected(std::move(row.error()));
+        if (!row) return tl::unexpected(damaged(std::move(row.error())));
         if (!*row) return names;
         names.push_back(rows->text(0));
     }
@@ -102,9 +103,9 @@ result<stream_row> find_stream(sqlite::database& db, std::string_view name) {
         "SELECT id, identity, created_at, retention_ms, next_sequence, next_shard, last_arrival, topology "
         "FROM millrace_stream WHERE name = ?1"
     );
-    if (!found) return tl::unexpected(std::move(found.error()));
+    if (!found) return tl::unexpected(damaged(std::move(found.error())));
     auto row = found->with(name).step();
-    if (!row) return tl::unexpected(std::move(row.error()));
+    if (!row) return tl::unexpected(damaged(std::move(row.error())));
     if (!*row) return tl::unexpected(missing_stream(db, name));
     stream_row stream;
     stream.id = found->integer(0);
@@ -121,12 +122,12 @@ result<stream_row> find_stream(sqlite::database& db, std::string_view name) {
 
 result<std::vector<shard_entry>> find_shards(sqlite::database& db, const stream_row& stream) {
     auto rows = db.prepare(MILLRACE_SHARD_COLUMNS "WHERE stream = ?1 ORDER BY number");
-    if (!rows) return tl::unexpected(std::move(rows.error()));
+    if (!rows) return tl::unexpected(damaged(std::move(rows.error())));
     rows->with(stream.id);
     std::vector<shard_entry> shards;
     for (;;) {
         auto row = rows->step();
-        if (!row) return tl::unexpected(std::move(row.error()));
+        if (!row) return tl::unexpected(damaged(std::move(row.error())));
         if (!*row) return shards;
         auto shard = read_shard(db, *rows);
         if (!shard) return tl::unexpected(std::move(shard.error()));
@@ -137,9 +138,9 @@ result<std::vector<shard_entry>> find_shards(sqlite::database& db, const stream_
 result<shard_entry> find_shard(sqlite::database& db, const stream_row& stream, const shard_id& shard) {
     if (const auto number = shard_number(shard)) {
         auto found = db.prepare(MILLRACE_SHARD_COLUMNS "WHERE stream = ?1 AND number = ?2");
-        if (!found) return tl::unexpected(std::move(found.error()));
+        if (!found) return tl::unexpected(damaged(std::move(found.error())));
         auto row = found->with(stream.id, *number).step();
-        if (!row) return tl::unexpected(std::move(row.error()));
+        if (!row) return tl::unexpected(damaged(std::move(row.error())));
         if (*row) return read_shard(db, *found);
     }
     return fail(
@@ -163,13 +164,13 @@ result<std::uint64_t> first_sequence_since(sqlite::database& db, const shard_ent
         "SELECT sequence, arrival FROM millrace_stream_record WHERE shard = ?1 AND sequence >= ?2 "
         "ORDER BY sequence LIMIT 1"
     );
-    if (!probe) return tl::unexpected(std::move(probe.error()));
+    if (!probe) return tl::unexpected(damaged(std::move(probe.error())));
     std::uint64_t low = std::max(shard.first_sequence, shard.trimmed_sequence + 1);  // all below are older
     std::uint64_t high = std::max(low, shard.last_sequence + 1);                     // none from here is
     while (low < high) {
         const auto middle = low + (high - low) / 2;
         auto row = probe->with(shard.id, middle).step();
-        if (!row) return tl::unexpected(std::move(row.error()));
+        if (!row) return tl::unexpected(damaged(std::move(row.error())));
         if (*row && to_time(probe->integer(1)) < moment) {
             low = unsigned_at(*probe, 0) + 1;
         } else {

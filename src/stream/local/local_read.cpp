@@ -2,6 +2,7 @@
 
 #include "local_catalog.hpp"
 #include "local_headers.hpp"
+#include "local_schema.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -150,7 +151,7 @@ result<bool> copy_rows(
         "SELECT sequence, arrival, key, data, headers FROM millrace_stream_record "
         "WHERE shard = ?1 AND sequence >= ?2 ORDER BY sequence"
     );
-    if (!rows) return tl::unexpected(std::move(rows.error()));
+    if (!rows) return tl::unexpected(damaged(std::move(rows.error())));
     rows->with(shard, next);
     const auto keep = [&to](const std::optional<std::string_view>& bytes) {
         return bytes ? std::optional(to.store(*bytes)) : std::nullopt;
@@ -158,7 +159,7 @@ result<bool> copy_rows(
     const auto records_max = std::max<std::size_t>(limits.records_max, 1);
     while (to.records().size() < records_max) {
         auto row = rows->step();
-        if (!row) return tl::unexpected(std::move(row.error()));
+        if (!row) return tl::unexpected(damaged(std::move(row.error())));
         if (!*row) return true;
         const auto sequence = static_cast<std::uint64_t>(rows->integer(0));
         const auto key = rows->maybe_bytes(2);

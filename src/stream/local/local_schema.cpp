@@ -80,7 +80,25 @@ result<void> check_tables(sqlite::database& db) {
     return {};
 }
 
+/// One that is missing is found at once, not by the first record.
+result<void> look_into_tables(sqlite::database& db) {
+    for (const auto* look :
+         {"SELECT 1 FROM millrace_stream LIMIT 0",
+          "SELECT 1 FROM millrace_stream_shard LIMIT 0",
+          "SELECT 1 FROM millrace_stream_record LIMIT 0"}) {
+        if (auto there = db.run(look); !there) return tl::unexpected(damaged(std::move(there.error())));
+    }
+    return {};
+}
+
 }  // namespace
+
+error damaged(error why) {
+    if (why.code != errc::not_found) return why;
+    why.code = errc::corrupt;
+    why.detail += "; a file of streams without it is damaged: restore it from a backup";
+    return why;
+}
 
 result<void> create_schema(sqlite::database& db) {
     auto present = db.integer(count_formats);
@@ -111,7 +129,10 @@ result<void> check_schema(sqlite::database& db) {
     if (auto ours = sqlite::check_columns(db, "millrace_stream_format", "version"); !ours) return ours;
     auto version = db.integer("SELECT max(version) FROM millrace_stream_format");
     if (!version) return tl::unexpected(std::move(version.error()));
-    if (*version == format_known) return check_tables(db);
+    if (*version == format_known) {
+        if (auto ours = check_tables(db); !ours) return ours;
+        return look_into_tables(db);
+    }
     return fail(
         errc::wrong_version,
         fmt::format(

@@ -22,6 +22,10 @@ inline constexpr std::int64_t format_known = 1;
 /// `not_found` when the file has no streams, `wrong_version` when a newer program wrote them.
 [[nodiscard]] result<void> check_schema(sqlite::database& db);
 
+/// What a statement met: a table that is missing beside the others is damage (`corrupt`). `not_found` would
+/// be the end of a shard to a reader, and a topic without a stream to a sink.
+[[nodiscard]] error damaged(error why);
+
 /// Opens a file and checks its tables, as above; with `create` it makes both where they are missing. Messages
 /// name it `local:PATH`.
 [[nodiscard]] result<sqlite::database> open_streams(

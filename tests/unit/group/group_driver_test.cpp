@@ -289,6 +289,31 @@ TEST_F(GroupDriver, AChildOfADroppedParentStartsWhenTheOwnerOfTheParentIsGone) {
     EXPECT_EQ(holders(shard_id{"c"}), 1);
 }
 
+TEST_F(GroupDriver, AFinishedShardThatIsOpenInTwoListingsIsReportedUntilTheStreamIsMended) {
+    auto p = listed("p");
+    p.closed = true;
+    stream->shards = {p};
+    auto& a = run("a");
+    world.run_for(3s);
+    a.group->finish(shard_id{"p"}, a.held.at(shard_id{"p"}).epoch, [](const result<void>&) {});
+    world.run_for(40s);
+    ASSERT_TRUE(row("p").finished_at);
+    EXPECT_FALSE(a.group->contradiction());
+    const auto asked = a.lister.asked;
+    stream->shards = {listed("p")};
+    while (a.lister.asked == asked)
+        world.run_for(50ms);
+    EXPECT_FALSE(a.group->contradiction()) << "one listing may be stale";
+    world.run_for(2s);
+    ASSERT_TRUE(a.group->contradiction());
+    EXPECT_EQ(a.log.count("stream.restored"), 1U);
+    world.run_for(200s);
+    EXPECT_GT(a.log.count("stream.restored"), 1U) << "said again with later listings";
+    stream->shards = {p};
+    world.run_for(60s);
+    EXPECT_FALSE(a.group->contradiction());
+}
+
 TEST_F(GroupDriver, AQuietTickCostsOneListingOfTheWorkersAndOneHeartbeatWrite) {
     run("a");
     run("b");

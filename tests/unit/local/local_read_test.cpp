@@ -1,11 +1,13 @@
 #include "local_read.hpp"
 
 #include "local_admin.hpp"
+#include "local_schema.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -140,6 +142,24 @@ TEST_F(LocalRead, DamagedHeadersAreCorruptAndNamed) {
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, errc::corrupt);
     EXPECT_THAT(reply.error().detail, HasSubstr("record 2 of shardId-000000000000"));
+}
+
+TEST_F(LocalRead, AMissingTableIsDamageAndEndsNoShard) {
+    put(2);
+    auto reader = local::open_streams(file, sqlite::open_mode::must_exist, 20ms).value();
+    ASSERT_TRUE(local::read_records(reader, "orders", shard, read_cursor{"1"}, {}));
+    for (const auto* table : {"millrace_stream_record", "millrace_stream_shard", "millrace_stream"}) {
+        ASSERT_TRUE(db.execute(fmt::format("ALTER TABLE {0} RENAME TO away_{0}", table).c_str()));
+        const auto reply = local::read_records(reader, "orders", shard, read_cursor{"1"}, {});
+        ASSERT_FALSE(reply) << table;
+        EXPECT_EQ(reply.error().code, errc::corrupt) << reply.error().detail;
+        EXPECT_THAT(reply.error().detail, HasSubstr("restore it from a backup"));
+        const auto anew = local::open_streams(file, sqlite::open_mode::must_exist, 20ms);
+        ASSERT_FALSE(anew) << table;
+        EXPECT_EQ(anew.error().code, errc::corrupt) << anew.error().detail;
+        ASSERT_TRUE(db.execute(fmt::format("ALTER TABLE away_{0} RENAME TO {0}", table).c_str()));
+    }
+    EXPECT_TRUE(local::read_records(reader, "orders", shard, read_cursor{"1"}, {}));
 }
 
 TEST_F(LocalRead, AStreamThatIsNotThereSaysNothingAboutItsShards) {

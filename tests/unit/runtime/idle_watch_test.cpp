@@ -39,6 +39,14 @@ TEST(IdleWatch, WorkIsNotOpenWhenAllIsHeldFinishedOrNoLongerListed) {
     EXPECT_FALSE(work_is_open({mine, view_of("other"), finished, unlisted}));
 }
 
+TEST(IdleWatch, AFinishedShardThatIsOpenAgainIsLookedAtOnceMore) {
+    auto again = view_of("");
+    again.row.finished_at = wall_time{};
+    again.open_again = true;
+    EXPECT_TRUE(work_is_open({again}));
+    EXPECT_FALSE(work_is_open({again}, true)) << "known for certain: it is reported";
+}
+
 TEST(IdleWatch, BeforeTheFirstListingNothingIsKnown) {
     EXPECT_TRUE(work_is_open({}));
 }

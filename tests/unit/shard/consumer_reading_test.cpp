@@ -35,10 +35,35 @@ TEST_F(ConsumerDriver, ATrimmedCheckpointGoesOnAtTheHorizonAndReportsOneGap) {
     EXPECT_EQ(log.count("shard.gap"), 1U);
 }
 
-TEST_F(ConsumerDriver, AShardThatIsGoneEndsAndIsSaid) {
-    grant(1);
+TEST_F(ConsumerDriver, AShardThatTheSourceDeniesIsNeverFinished) {
+    append(1, 3);
+    grant(0);
     world.run_for(1s);
-    EXPECT_EQ(handler.told, (lines{"assigned 1", "finished 1"}));
+    source.refuse[shard(0)] = {errc::not_found, retry_advice::never, false, "no such shard"};
+    append(4, 5);
+    const auto before = leases->discoveries;
+    world.run_for(60s);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 1 2 3"}));
+    EXPECT_TRUE(leases->rows.at(shard(0)).held);
+    EXPECT_FALSE(consumer->idle());
+    EXPECT_GT(leases->discoveries, before) << "only a listing can tell";
+    EXPECT_GE(log.count("shard.missing"), 1U);
+    source.refuse.clear();
+    world.run_for(options.backoff_max);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 1 2 3", "0: 4 5"}));
+}
+
+TEST_F(ConsumerDriver, AShardThatIsAlsoUnlistedIsGivenBackUnfinishedOnceAllThatWasReadIsHandled) {
+    append(1, 3);
+    options.batch_records = 1;
+    grant(0);
+    source.refuse_after_first[shard(0)] = {errc::not_found, retry_advice::never, false, "no such shard"};
+    leases->not_listed.insert(shard(0));
+    world.run_for(3s);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 1", "0: 2", "0: 3", "revoked 0"}));
+    EXPECT_FALSE(leases->rows.at(shard(0)).held);
+    EXPECT_FALSE(leases->rows.at(shard(0)).finished);
+    EXPECT_EQ(checkpoint_data(0), "3");
     EXPECT_EQ(log.count("shard.gone"), 1U);
 }
 

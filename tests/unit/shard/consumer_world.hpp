@@ -32,7 +32,10 @@ public:
         real_.open(std::move(shard), std::move(start), counted(std::move(done)));
     }
     void read(shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done) override {
-        if (const auto found = refuse.find(shard); found != refuse.end()) {
+        if (const auto later = refuse_after_first.extract(shard); !later.empty()) {
+            refuse[shard] = later.mapped();
+            real_.read(std::move(shard), std::move(cursor), limits, counted(std::move(done)));
+        } else if (const auto found = refuse.find(shard); found != refuse.end()) {
             loop_.post([done = std::move(done), why = found->second] { done(tl::unexpected(why)); });
         } else {
             real_.read(std::move(shard), std::move(cursor), limits, counted(std::move(done)));
@@ -41,6 +44,7 @@ public:
     void watch(std::function<void()> changed) override { real_.watch(std::move(changed)); }
 
     std::map<shard_id, error> refuse;
+    std::map<shard_id, error> refuse_after_first;  ///< From the second read on.
     int in_flight{0};
     int in_flight_most{0};
 

@@ -50,6 +50,17 @@ constexpr auto waiting = shard_stage::waiting;
 constexpr auto finished = shard_stage::finished;
 constexpr auto gone = shard_stage::gone;
 
+TEST(Lineage, AFinishedShardThatIsListedAsOpenIsOpenAgain) {
+    auto closed = listed("a");
+    closed.closed = true;
+    const std::vector rows{row("a", true), row("b", true), row("c")};
+    const auto l = trace_lineage(std::vector{closed, listed("b"), listed("c")}, rows);
+    EXPECT_EQ(stages_of(l), (stages{{"a", finished}, {"b", finished}, {"c", ready}}));
+    EXPECT_FALSE(l.shards[0].open_again);
+    EXPECT_TRUE(l.shards[1].open_again);
+    EXPECT_FALSE(l.shards[2].open_again);
+}
+
 TEST(Lineage, AChildOfASplitWaitsUntilItsParentIsFinishedAndNotOnlyClosed) {
     const std::vector list{listed("a"), listed("b", {"a"}), listed("c", {"a"})};
     const auto before = trace_lineage(list, std::vector{row("a"), row("b"), row("c")});

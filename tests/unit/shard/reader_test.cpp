@@ -252,10 +252,27 @@ TEST_F(ShardReader, ATrimmedCheckpointGoesOnAtTheHorizonAndReportsTheGapOnce) {
     EXPECT_EQ(after(230ms, R::woken{}), open(from::trim_horizon{}));
 }
 
-TEST_F(ShardReader, AShardThatIsGoneIsItsEnd) {
+TEST_F(ShardReader, AListedShardThatTheSourceDeniesIsAskedForAgainAndSaidEverMoreRarely) {
+    read_to_seven();
+    nanoseconds t = 1s;
+    after(t, R::woken{});
+    std::string said;
+    for (int i = 1; i <= 9; ++i) {
+        const auto out = step(t, failed(errc::not_found));
+        ASSERT_TRUE(std::holds_alternative<R::wait>(out.next));
+        EXPECT_FALSE(reader->at_tip());
+        said += out.say == notice::missing ? '!' : out.say == notice::none ? '.' : '?';
+        t += 400ms;
+        EXPECT_EQ(after(t, R::woken{}), open(from::after{at(7)}));
+    }
+    EXPECT_EQ(said, "!!.!...!.");
+    EXPECT_EQ(after(t, opened("c9")), read("c9"));
+}
+
+TEST_F(ShardReader, AShardThatIsDeniedAndUnlistedIsAtItsEnd) {
     read_to_seven();
     after(1s, R::woken{});
-    const auto out = step(1010ms, failed(errc::not_found));
+    const auto out = step(1010ms, R::failed{{errc::not_found, {}, false, "simulated"}, true});
     EXPECT_EQ(out.next, action{R::end{}});
     EXPECT_EQ(out.say, notice::shard_gone);
     EXPECT_EQ(after(2s, R::woken{}), action{R::end{}});

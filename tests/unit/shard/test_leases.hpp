@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -53,11 +54,13 @@ public:
         end(shard, e, false, std::move(done));
     }
     void discover_soon() override { ++discoveries; }
+    [[nodiscard]] bool unlisted(const shard_id& shard) const override { return not_listed.contains(shard); }
     [[nodiscard]] nanoseconds drain_limit() const override { return drain; }
 
     std::map<shard_id, row> rows;
     std::vector<error> refusals;  // of the next finishes or releases
     int discoveries{0};
+    std::set<shard_id> not_listed;
     nanoseconds drain{10s};
 
 private:
