@@ -11,13 +11,16 @@ namespace {
 
 constexpr nanoseconds beat_max = std::chrono::milliseconds{250};
 
+// For the last writes to the state, beyond the drain limit.
+constexpr nanoseconds goodbye = std::chrono::milliseconds{800};
+
 }  // namespace
 
 member::member(event_loop& loop, const member_settings& settings, keeper::store_opener open, worker_id worker)
     : loop_(loop),
       worker_(std::move(worker)),
       every_(std::min(beat_max, settings.lease / 10)),
-      stop_limit_(settings.sharing.drain_limit + settings.lease),
+      stop_limit_(settings.sharing.drain_limit + goodbye),
       open_(std::move(open)) {}
 
 result<std::unique_ptr<member>> member::make(

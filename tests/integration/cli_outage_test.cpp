@@ -156,6 +156,29 @@ TEST_F(CliOutage, ALockedStateIsSaidToBeLockedAndTheConsumerGoesOn) {
     end();
 }
 
+TEST_F(CliOutage, WhileTheDatabaseIsLockedAStopStillEndsWithinTheDrainLimit) {
+    make_outbox();
+    make_stream();
+    auto consumer = start(
+        {"consume", "--stream", stream(), "--group", "g", "--state", state(), "--drain-limit", "1s"},
+        "consumer"
+    );
+    auto relay = start({"relay", "--outbox", outbox(), "--sink", sink(), "--drain-limit", "1s"}, "relay");
+    ASSERT_TRUE(says("consumer", "lease.taken"));
+    ASSERT_TRUE(says("relay", "lease.taken"));
+    const write_lock state_lock(path("state.db"));
+    const write_lock outbox_lock(path("shop.db"));
+    const auto began = std::chrono::steady_clock::now();
+    consumer.signal(SIGTERM);
+    relay.signal(SIGTERM);
+    for (auto* process : {&consumer, &relay}) {
+        const auto ended = process->wait(15s);
+        ASSERT_TRUE(ended);
+        EXPECT_EQ(ended->status, 0) << said("relay") << said("consumer");
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 4s) << "a lease time (5 and 10 s) was waited for";
+}
+
 TEST_F(CliOutage, ALockedStreamIsSaidToBeLockedAndTheRelayGoesOn) {
     begin("");
     {
