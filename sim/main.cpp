@@ -17,6 +17,7 @@ struct arguments {
     std::uint64_t seeds{2'000};
     std::uint64_t from{1};
     bool trace{false};
+    bool help{false};
 };
 
 bool parse_number(std::string_view text, std::uint64_t& value) {
@@ -30,13 +31,15 @@ bool parse(int count, char** values, arguments& out) {
         const std::string_view name = values[i];
         if (name == "--trace") {
             out.trace = true;
+        } else if (name == "--help") {
+            out.help = true;
         } else if ((name == "--seeds" || name == "--from") && i + 1 < count) {
             if (!parse_number(values[++i], name == "--seeds" ? out.seeds : out.from)) return false;
         } else {
             return false;
         }
     }
-    return true;
+    return out.seeds > 0;  // none would look like a success
 }
 
 void print_failure(std::uint64_t seed, const run_report& report) {
@@ -51,14 +54,15 @@ void print_failure(std::uint64_t seed, const run_report& report) {
 
 int main(int argc, char** argv) {
     arguments args;
-    if (!parse(argc, argv, args)) {
+    const bool understood = parse(argc, argv, args);
+    if (!understood || args.help) {
         fmt::print(
-            stderr,
+            understood ? stdout : stderr,
             "usage: millrace-sim [--seeds N] [--from S] [--trace]\n"
-            "Runs N simulated worlds, from seed S on. A seed that breaks a promise is traced; --trace traces "
-            "all.\n"
+            "Runs N simulated worlds, at least one, from seed S on. A seed that breaks a promise is traced; "
+            "--trace traces all.\n"
         );
-        return 2;
+        return understood ? 0 : 2;
     }
     // A failing seed is run again with its trace; of the first few only, so that the output stays readable.
     constexpr std::uint64_t traced_max = 3;
