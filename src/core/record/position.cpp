@@ -35,19 +35,23 @@ result<sequence_number> sequence_number::parse(std::string_view decimal) {
         return bad("is not decimal");
 
     sequence_number number;
+    std::size_t used = 0;  // words from the lowest on; those above are zero
     for (std::size_t at = 0; at < decimal.size();) {
         const auto digits = decimal.substr(at, std::min(chunk_digits, decimal.size() - at));
         std::uint64_t chunk = 0;
         for (const char c : digits)
             chunk = chunk * 10 + static_cast<std::uint64_t>(c - '0');
 
-        const auto scale = power_of_ten(digits.size());
+        const auto scale = digits.size() == chunk_digits ? chunk_base : power_of_ten(digits.size());
         wide carry = chunk;
-        for (auto word = number.words_.rbegin(); word != number.words_.rend(); ++word) {
-            carry += static_cast<wide>(*word) * scale;
-            *word = static_cast<std::uint64_t>(carry);
+        for (std::size_t i = 0; i < used; ++i) {
+            auto& word = number.words_[number.words_.size() - 1 - i];
+            carry += static_cast<wide>(word) * scale;
+            word = static_cast<std::uint64_t>(carry);
             carry >>= 64U;
         }
+        // 129 digits fit the words, so there is one left for what is carried.
+        if (carry != 0) number.words_[number.words_.size() - 1 - used++] = static_cast<std::uint64_t>(carry);
         at += digits.size();
     }
     return number;
