@@ -271,6 +271,10 @@ std::string server::url(const std::string& stream) const {
     return fmt::format("kinesis://us-east-1/{}?endpoint={}", stream, endpoint());
 }
 
+std::string server::sink_url() const {
+    return fmt::format("kinesis://us-east-1?endpoint={}", endpoint());
+}
+
 void server::with(const std::function<void(inside)>& what) {
     const std::lock_guard lock(impl_->mutex);
     what({impl_->model, impl_->faults});

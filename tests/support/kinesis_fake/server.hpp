@@ -37,6 +37,7 @@ public:
 
     /// `kinesis://us-east-1/STREAM?endpoint=…`
     [[nodiscard]] std::string url(const std::string& stream) const;
+    [[nodiscard]] std::string sink_url() const;  ///< The same without a stream.
 
     struct inside {
         stream_model& model;
