@@ -3,6 +3,7 @@
 
 #include "application.hpp"
 #include "pipeline.hpp"
+#include "places.hpp"
 #include "summary.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
@@ -34,6 +35,8 @@ struct arguments {
     std::string millrace;
     std::optional<std::string> events;
     std::optional<std::uint64_t> orders;
+    std::string kinesis;  ///< Addresses of servers; empty: files.
+    std::string dynamodb;
 };
 
 arguments parse(int argc, char** argv) {
@@ -48,8 +51,12 @@ arguments parse(int argc, char** argv) {
             result.millrace = std::filesystem::absolute(value()).string();
         } else if (argument == "--orders") {
             result.orders = std::stoull(value());
+        } else if (argument == "--kinesis") {
+            result.kinesis = value();
+        } else if (argument == "--dynamodb") {
+            result.dynamodb = value();
         } else if (argument.starts_with("--") || result.events) {
-            throw std::runtime_error("usage: ./dev run [--orders N | events.ndjson]");
+            throw std::runtime_error("usage: ./dev run [kinesis] [--orders N | events.ndjson]");
         } else {
             result.events = argument;
         }
@@ -67,7 +74,7 @@ struct disturbance {
 class demonstration {
 public:
     demonstration(const arguments& given, workload work)
-        : pipeline_(given.millrace, folder_.path(), work.topics),
+        : pipeline_(given.millrace, folder_.path(), places_of(given), work.topics),
           application_(given.millrace, pipeline_.database(), std::move(work)),
           follower_(pipeline_.deliveries(), application_) {}
 
@@ -98,6 +105,10 @@ public:
     }
 
 private:
+    [[nodiscard]] places places_of(const arguments& given) const {
+        return given.kinesis.empty() ? in_files(folder_.path()) : in_kinesis(given.kinesis, given.dynamodb);
+    }
+
     static milliseconds since(clock::time_point begin) {
         return std::chrono::duration_cast<milliseconds>(clock::now() - begin);
     }

@@ -18,8 +18,13 @@ constexpr auto stop_limit = std::chrono::seconds{20};
 
 }  // namespace
 
-pipeline::pipeline(std::string millrace, std::filesystem::path folder, std::vector<std::string> topics)
-    : millrace_(std::move(millrace)), folder_(std::move(folder)), topics_(std::move(topics)) {}
+pipeline::pipeline(
+    std::string millrace, std::filesystem::path folder, places where, std::vector<std::string> topics
+)
+    : millrace_(std::move(millrace)),
+      folder_(std::move(folder)),
+      where_(std::move(where)),
+      topics_(std::move(topics)) {}
 
 void pipeline::command(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), millrace_);
@@ -29,20 +34,16 @@ void pipeline::command(std::vector<std::string> arguments) const {
     }
 }
 
-std::string pipeline::stream(const std::string& topic) const {
-    return "local:" + (folder_ / "streams.db").string() + "/" + topic;
-}
-
 support::process pipeline::start_worker(const std::string& topic, const std::string& name) const {
     return support::process{
         {millrace_,
          "consume",
          "--stream",
-         stream(topic),
+         where_.stream(topic),
          "--group",
          "shipping",
          "--state",
-         "sqlite:" + (folder_ / "state.db").string(),
+         where_.state,
          "--worker",
          name,
          "--print"},
@@ -52,19 +53,14 @@ support::process pipeline::start_worker(const std::string& topic, const std::str
 void pipeline::create() {
     command({"outbox", "init", "--outbox", "sqlite:" + database().string()});
     for (const auto& topic : topics_) {
-        command({"stream", "create", "--shards", std::to_string(shards), "--stream", stream(topic)});
+        command({"stream", "create", "--shards", std::to_string(shards), "--stream", where_.stream(topic)});
     }
 }
 
 void pipeline::start() {
     relay_.emplace(
         std::vector<std::string>{
-            millrace_,
-            "relay",
-            "--outbox",
-            "sqlite:" + database().string(),
-            "--sink",
-            "local:" + (folder_ / "streams.db").string()},
+            millrace_, "relay", "--outbox", "sqlite:" + database().string(), "--sink", where_.sink},
         support::spawn_options{.input = {}, .output = {}, .errors = log(), .environment = {}}
     );
     for (const auto& topic : topics_) {
@@ -77,7 +73,8 @@ void pipeline::start() {
 }
 
 void pipeline::split_a_shard() {
-    command({"stream", "split", "--stream", stream(topics_.front()), "--shard", "shardId-000000000000"});
+    command({"stream", "split", "--stream", where_.stream(topics_.front()), "--shard", "shardId-000000000000"}
+    );
 }
 
 void pipeline::merge_two_shards() {
@@ -85,7 +82,7 @@ void pipeline::merge_two_shards() {
         {"stream",
          "merge",
          "--stream",
-         stream(topics_.front()),
+         where_.stream(topics_.front()),
          "--shard",
          "shardId-000000000002",
          "--shard",

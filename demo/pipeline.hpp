@@ -1,6 +1,7 @@
 /// The processes of the demonstration: a relay and three workers a topic, and what is done to them.
 #pragma once
 
+#include "places.hpp"
 #include "support/process.hpp"
 
 #include <chrono>
@@ -22,7 +23,10 @@ struct usage {
 
 class pipeline {
 public:
-    pipeline(std::string millrace, std::filesystem::path folder, std::vector<std::string> topics);
+    /// Output, logs and the application's database stand in the folder.
+    pipeline(
+        std::string millrace, std::filesystem::path folder, places where, std::vector<std::string> topics
+    );
 
     /// Creates the outbox and the streams. Throws std::runtime_error with the command's own message.
     void create();
@@ -53,12 +57,12 @@ private:
     };
 
     void command(std::vector<std::string> arguments) const;
-    [[nodiscard]] std::string stream(const std::string& topic) const;
     [[nodiscard]] support::process start_worker(const std::string& topic, const std::string& name) const;
     void account(const support::exit_report& report);
 
     std::string millrace_;
     std::filesystem::path folder_;
+    places where_;
     std::vector<std::string> topics_;
     std::optional<support::process> relay_;
     std::vector<worker> workers_;

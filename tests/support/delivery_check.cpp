@@ -17,7 +17,7 @@ std::string text(const json::object& line, std::string_view field) {
     return value->is_string() ? std::string(value->get_string()) : json::serialize(*value);
 }
 
-std::optional<std::uint64_t> number_of(const json::object& line) {
+std::optional<std::uint64_t> number_in_header(const json::object& line) {
     const auto* headers = line.if_contains("headers");
     if (headers == nullptr || !headers->is_array()) return std::nullopt;
     for (const auto& header : headers->get_array()) {
@@ -31,6 +31,20 @@ std::optional<std::uint64_t> number_of(const json::object& line) {
         if (bad == std::errc{} && end == digits.data() + digits.size()) return number;
     }
     return std::nullopt;
+}
+
+std::optional<std::uint64_t> number_in_value(const json::object& line) {
+    boost::system::error_code bad;
+    const auto value = json::parse(text(line, "data"), bad);
+    if (bad || !value.is_object()) return std::nullopt;
+    const auto* number = value.get_object().if_contains("order");
+    if (number == nullptr || !number->is_int64()) return std::nullopt;
+    return static_cast<std::uint64_t>(number->get_int64());
+}
+
+std::optional<std::uint64_t> number_of(const json::object& line) {
+    const auto number = number_in_header(line);
+    return number ? number : number_in_value(line);
 }
 
 }  // namespace

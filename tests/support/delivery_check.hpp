@@ -1,8 +1,9 @@
 /// Counts what became of numbered events: lost, out of order, delivered twice.
 ///
-/// Events carry a header `event-number`; within one key, numbers grow in the order of commit. The check reads
-/// the lines that `millrace consume --print` wrote, or is told of the records of a topic. When several
-/// workers append to one file, its order is the true order of delivery.
+/// Events carry a header `event-number`, or, where the stream keeps no headers, the number as member `order`
+/// of their JSON value; within one key, numbers grow in the order of commit. The check reads the lines that
+/// `millrace consume --print` wrote, or is told of the records of a topic. When several workers append to one
+/// file, its order is the true order of delivery.
 #pragma once
 
 #include <cstddef>
