@@ -54,7 +54,8 @@ void group_reset::impl::finish(result<reset_report> outcome) {
 }
 
 void group_reset::impl::again(const error& why, std::function<void()> what) {
-    if (++attempts >= attempts_max) return finish(tl::unexpected(why));
+    const bool final = why.code == errc::corrupt;  // another attempt mends nothing
+    if (final || ++attempts >= attempts_max) return finish(tl::unexpected(why));
     loop.call_at(loop.now() + look_every, alive.guard(std::move(what)));
 }
 

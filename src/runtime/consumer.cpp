@@ -179,6 +179,9 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
     checks_of_state_.add([this](completion<void> done) {
         member_->store().list_workers(outcome_only<std::vector<worker_row>>(std::move(done)));
     });
+    checks_of_state_.add([this](completion<void> done) {
+        member_->store().list_shards(outcome_only<std::vector<shard_row>>(std::move(done)));
+    });
     // A state is made where it is missing, but not for a stream that is not there.
     checks_.run(loop_, [this](const result<void>& checked) {
         if (!checked || outcome_) return begin(checked);

@@ -144,6 +144,37 @@ TEST_F(CliDamage, AStreamRestoredFromBeforeASplitIsReportedAndNoIdleExitLooksLik
     EXPECT_EQ(millrace(status).errors, "");
 }
 
+TEST_F(CliDamage, ADamagedRowOfTheStateEndsAConsumerAtOnceAndItsAdviceWorks) {
+    put(3);
+    ok(relay_once());
+    EXPECT_EQ(lines(ok(consume())), 3);
+    ASSERT_EQ(shell("sqlite3 state.db \"update millrace_shard set parents='xx', sequence='abc'\"").status, 0);
+    for (const words& more : {words{"--idle-exit", "1"}, words{"--all-shards", "--idle-exit", "1"}}) {
+        const auto refused = millrace(consume(more));
+        EXPECT_EQ(refused.status, 1);
+        EXPECT_THAT(
+            refused.errors, AllOf(HasSubstr("shard \"shardId-000000000000\""), HasSubstr("or delete the row"))
+        );
+    }
+    const words reset{"group", "reset", "--stream", stream(), "--group", "g", "--state", state()};
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(millrace(reset).status, 1);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 3s) << "another attempt mends nothing";
+    ASSERT_EQ(shell("sqlite3 state.db \"delete from millrace_shard\"").status, 0);
+    EXPECT_EQ(lines(ok(consume())), 3);
+}
+
+TEST_F(CliDamage, AGroupOfANewerProgramIsShownByNobody) {
+    put(1);
+    ok(relay_once());
+    ok(consume());
+    ASSERT_EQ(shell("sqlite3 state.db 'update millrace_group set format=2'").status, 0);
+    const auto seen = millrace({"group", "status", "--stream", stream(), "--group", "g", "--state", state()});
+    EXPECT_EQ(seen.status, 1);
+    EXPECT_EQ(seen.output, "");
+    EXPECT_THAT(seen.errors, HasSubstr("format 2"));
+}
+
 TEST_F(CliDamage, ARelayOnceBesideALiveOneSaysSoAndEndsWhenTheOutboxIsEmpty) {
     auto live = start(
         {"relay", "--outbox", outbox(), "--sink", sink(), "--lease", "1s", "--worker", "the-first"}, "live"

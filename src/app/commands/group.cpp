@@ -1,6 +1,7 @@
 #include "adapters.hpp"
 #include "commands.hpp"
 #include "event_loop.hpp"
+#include "group/group_start.hpp"
 #include "group_import.hpp"
 #include "group_reset.hpp"
 #include "group_view.hpp"
@@ -54,8 +55,18 @@ struct group_data {
     std::vector<shard_row> shards;
 };
 
+/// Refuses a group of a newer program, whose rows may mean something else.
+result<void> check_known(event_loop& loop, lease_store& store) {
+    const auto row = wait_for<std::optional<lease_row>>(loop, [&](auto done) {
+        store.read(std::monostate{}, std::move(done));
+    });
+    if (!row) return tl::unexpected(row.error());
+    return *row ? check_format(std::get<group_row>(**row)) : result<void>{};
+}
+
 result<group_data> read_group(event_loop& loop, record_source& source, lease_store& store) {
     group_data out;
+    if (const auto known = check_known(loop, store); !known) return tl::unexpected(known.error());
     auto stream = wait_for<stream_listing>(loop, [&](auto done) { source.list_shards(std::move(done)); });
     if (!stream) return tl::unexpected(stream.error());
     out.stream = std::move(*stream);
@@ -197,11 +208,14 @@ exit_status reset_group(const settings& values) {
     if (report->shards_reset == 0 && report->sessions_ended == 0) {
         if (const auto known = must_be_known(values); !known) return complain(known.error());
     }
+    const auto counted = [](std::size_t n, std::string_view what) {
+        return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+    };
     return print(fmt::format(
-        "reset {} shards of group {}, ended {} sessions\n",
-        report->shards_reset,
+        "reset {} of group {}, ended {}\n",
+        counted(report->shards_reset, "shard"),
         values.text("group"),
-        report->sessions_ended
+        counted(report->sessions_ended, "session")
     ));
 }
 

@@ -86,8 +86,7 @@ tl::unexpected<error> unreadable(std::string_view where, std::string_view row, s
         errc::corrupt,
         fmt::format(
             "cannot read the leases in {}: column {} of {} is not what Millrace writes; repair the row, or "
-            "reset "
-            "the group",
+            "delete it: a shard without one begins anew",
             where,
             column,
             row

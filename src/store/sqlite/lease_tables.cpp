@@ -95,8 +95,8 @@ tl::unexpected<error> unreadable(const database& db, std::string_view what) {
     return fail(
         errc::corrupt,
         fmt::format(
-            "cannot read the leases in {}: {} is not what Millrace writes; restore the file, or reset the "
-            "group",
+            "cannot read the leases in {}: {} is not what Millrace writes; restore the file from a backup, "
+            "or delete the row: a shard without one begins anew",
             db.name(),
             what
         )
