@@ -65,12 +65,18 @@ std::string count_text(std::uint64_t n, std::string_view verb) {
     return fmt::format("{} {} event{}\n", verb, n, n == 1 ? "" : "s");
 }
 
+std::string written_before(std::uint64_t n, std::string_view what) {
+    return n == 1 ? fmt::format("1 event before {} was", what)
+                  : fmt::format("{} events before {} were", n, what);
+}
+
 /// Reads all of standard input.
 class feed {
 public:
-    feed(const settings& values, std::string_view topic, const write_batch& write)
+    feed(const settings& values, std::string_view topic, const write_batch& write, const check_event& check)
         : topic_(topic),
           write_(write),
+          check_(check),
           rows_max_(values.count("batch-rows")),
           bytes_max_(values.bytes("batch-bytes")),
           patience_(std::chrono::ceil<std::chrono::milliseconds>(values.duration("batch-delay"))),
@@ -108,6 +114,9 @@ private:
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
         auto parsed = parse_event(line, topic_);
         if (!parsed) return bad_line(parsed.error().detail);
+        if (check_) {
+            if (const auto fine = check_(*parsed); !fine) return bad_line(fine.error().detail);
+        }
         bytes_ += bytes_of(*parsed);
         if (batch_.empty()) first_line_ = reader_.number();
         batch_.push_back(std::move(*parsed));
@@ -124,7 +133,7 @@ private:
                 why,
                 written_ == 0
                     ? "nothing was written"
-                    : fmt::format("nothing of its batch was written, {} events before it were", written_)
+                    : fmt::format("nothing of its batch was written, {}", written_before(written_, "it"))
             )
         );
     }
@@ -135,7 +144,7 @@ private:
             error why = done.error();
             why.detail =
                 fmt::format("lines {} to {} were not written: {}", first_line_, reader_.number(), why.detail);
-            if (written_ > 0) why.detail += fmt::format("; {} events before them were", written_);
+            if (written_ > 0) why.detail += fmt::format("; {}", written_before(written_, "them"));
             return tl::unexpected(std::move(why));
         }
         written_ += batch_.size();
@@ -157,6 +166,7 @@ private:
 
     std::string topic_;
     const write_batch& write_;
+    const check_event& check_;
     std::size_t rows_max_;
     std::size_t bytes_max_;
     std::chrono::milliseconds patience_;
@@ -239,16 +249,23 @@ void check_put(const settings& values, faults& found) {
     }
 }
 
-exit_status run_put(const settings& values, std::string_view topic, const write_batch& write) {
+exit_status run_put(
+    const settings& values, std::string_view topic, const write_batch& write, const check_event& check
+) {
     if (from_flags(values)) {
         const event one = event_of(values, topic);
+        if (check) {
+            if (const auto fine = check(one); !fine) {
+                return complain({errc::invalid_argument, retry_advice::never, false, fine.error().detail});
+            }
+        }
         if (const auto done = write(std::span{&one, 1}); !done) return complain(done.error());
         return print(count_text(1, "wrote"));
     }
     if (::isatty(STDIN_FILENO) == 1) {
         say("millrace: reading events from the terminal, one JSON object a line; end with Ctrl-D\n");
     }
-    feed input(values, topic, write);
+    feed input(values, topic, write, check);
     const auto written = input.run();
     if (!written) return complain(written.error());
     return print(count_text(*written, "wrote"));

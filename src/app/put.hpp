@@ -25,8 +25,13 @@ void check_put(const settings& values, faults& found);
 /// Writes one batch in one transaction.
 using write_batch = std::function<result<void>(std::span<const event>)>;
 
+/// Says of one event alone why it cannot be written, so that its line can be named. May be empty.
+using check_event = std::function<result<void>(const event&)>;
+
 /// Reads events and writes them. `topic` is the only one allowed; empty when each event names its own.
 /// Prints how many were written.
-[[nodiscard]] exit_status run_put(const settings& values, std::string_view topic, const write_batch& write);
+[[nodiscard]] exit_status run_put(
+    const settings& values, std::string_view topic, const write_batch& write, const check_event& check = {}
+);
 
 }  // namespace millrace::app

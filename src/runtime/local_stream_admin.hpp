@@ -18,6 +18,7 @@ public:
         return admin_.create_stream(stream_, shards, retention);
     }
     result<stream_facts> describe() override;
+    result<void> check(const event& one) override { return admin_.check(one); }
     result<void> put(std::span<const event> events) override {
         return admin_.put(stream_, events).map([](const auto&) {});
     }

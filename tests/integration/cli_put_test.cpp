@@ -115,6 +115,23 @@ TEST_F(CliPut, AStreamTakesTheSameLines) {
     EXPECT_THAT(done.errors, testing::StartsWith("line 1: the topic \"other\" is not the stream \"orders\""));
 }
 
+TEST_F(CliPut, AnEventThatTheStreamRefusesIsNamedByItsLine) {
+    make_stream();
+    std::string lines = "\n";
+    for (int i = 2; i < 18; ++i)
+        lines += "{\"key\":\"" + std::string(i == 12 ? 70'000 : 3, 'k') + "\",\"value\":\"v\"}\n";
+    const auto refused = millrace({"stream", "put", "--stream", stream()}, lines);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(
+        refused.errors,
+        AllOf(testing::StartsWith("line 12: the key has 70000 bytes"), HasSubstr("; nothing was written"))
+    );
+    const auto alone =
+        millrace({"stream", "put", "--stream", stream(), "--value", "v", "--key", std::string(70'000, 'k')});
+    EXPECT_EQ(alone.status, 2);
+    EXPECT_THAT(alone.errors, HasSubstr("the key has 70000 bytes"));
+}
+
 TEST_F(CliPut, ALockedOutboxIsWaitedForAsLongAsAsked) {
     auto lock = std::make_unique<write_lock>(path("shop.db"));
     auto patient = start(

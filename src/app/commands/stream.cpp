@@ -135,9 +135,12 @@ exit_status put_stream(const settings& values) {
     if (!admin) return complain(admin.error());
     // A missing stream is said before any input is read.
     if (const auto info = (*admin)->describe(); !info) return complain(info.error());
-    return run_put(values, address_of(values).stream, [&](std::span<const event> events) {
-        return (*admin)->put(events);
-    });
+    return run_put(
+        values,
+        address_of(values).stream,
+        [&](std::span<const event> events) { return (*admin)->put(events); },
+        [&](const event& one) { return (*admin)->check(one); }
+    );
 }
 
 void check_split(const settings& values, faults& found) {
@@ -208,10 +211,12 @@ exit_status trim_stream(const settings& values) {
     const auto trimmed = admin->trim(where.stream, what);
     if (!trimmed) return complain(trimmed.error());
     return print(fmt::format(
-        "removed {} records ({} bytes) and {} shards\n",
+        "removed {} record{} ({} bytes) and {} shard{}\n",
         trimmed->records,
+        trimmed->records == 1 ? "" : "s",
         trimmed->bytes,
-        trimmed->shards.size()
+        trimmed->shards.size(),
+        trimmed->shards.size() == 1 ? "" : "s"
     ));
 }
 

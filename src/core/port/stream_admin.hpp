@@ -45,6 +45,9 @@ public:
     virtual result<void> create(std::uint32_t shards, std::optional<milliseconds> retention) = 0;
     virtual result<stream_facts> describe() = 0;
 
+    /// Why the stream cannot take this event, as far as it can be known before.
+    virtual result<void> check(const event& /*one*/) { return {}; }
+
     /// Appends all events, those of one key in order. Their topics are not looked at.
     virtual result<void> put(std::span<const event> events) = 0;
 
