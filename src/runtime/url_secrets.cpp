@@ -23,6 +23,58 @@ bool is_secret(std::string_view name) {
     });
 }
 
+/// Whether this can hardly be a piece of a secret that holds an & and a = as they are.
+bool is_parameter(std::string_view name) {
+    constexpr std::array<std::string_view, 42> without_dot{
+        "host",
+        "hostaddr",
+        "port",
+        "dbname",
+        "user",
+        "passfile",
+        "service",
+        "connect_timeout",
+        "client_encoding",
+        "options",
+        "application_name",
+        "fallback_application_name",
+        "keepalives",
+        "keepalives_idle",
+        "keepalives_interval",
+        "keepalives_count",
+        "tcp_user_timeout",
+        "replication",
+        "gssencmode",
+        "sslmode",
+        "requiressl",
+        "sslcompression",
+        "sslcert",
+        "sslkey",
+        "sslrootcert",
+        "sslcrl",
+        "sslcrldir",
+        "sslsni",
+        "requirepeer",
+        "ssl_min_protocol_version",
+        "ssl_max_protocol_version",
+        "krbsrvname",
+        "gsslib",
+        "channel_binding",
+        "target_session_attrs",
+        "table",
+        "schema",
+        "endpoint",
+        "acks",
+        "retries",
+        "debug",
+        "partitioner"};
+    if (std::find(without_dot.begin(), without_dot.end(), name) != without_dot.end()) return true;
+    // As librdkafka's: lower-case words with dots between.
+    const auto dot = name.find('.');
+    return dot != std::string_view::npos && dot > 1 &&
+           name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.") == std::string_view::npos;
+}
+
 /// Whether this can only be `HOST:PORT,HOST:PORT/...`, and so hold no user and password.
 bool is_list_of_hosts(std::string_view servers) {
     servers = servers.substr(0, servers.find('/'));
@@ -68,23 +120,27 @@ std::string without_secrets(std::string_view address) {
     std::string_view query;
     std::string shown(address.substr(0, begin + 3));
     shown += shown_servers(body.substr(0, query_at), body.substr(query_at), query);
+    bool behind_secret = false;
     while (!query.empty()) {
         shown += query.front();  // ? or &
         query.remove_prefix(1);
         const auto part = query.substr(0, query.find('&'));
         query.remove_prefix(part.size());
         const auto equals = part.find('=');
-        if (equals == std::string_view::npos) {
+        const auto name = part.substr(0, std::min(equals, part.size()));
+        const bool secret = is_secret(name);
+        if (equals == std::string_view::npos || (behind_secret && !secret && !is_parameter(name))) {
             shown += part.empty() ? "" : hidden;  // no parameter, so perhaps a part of something else
             continue;
         }
+        behind_secret = behind_secret || secret;
         shown += part.substr(0, equals + 1);
         // A value may be an address, whose password may hold what ends this parameter.
         const auto value = part.substr(equals + 1);
         const bool cut = value.find("://") != std::string_view::npos &&
                          value.find('@') == std::string_view::npos &&
                          query.find('@') != std::string_view::npos;
-        shown += cut || is_secret(part.substr(0, equals)) ? std::string(hidden) : without_secrets(value);
+        shown += cut || secret ? std::string(hidden) : without_secrets(value);
     }
     return shown;
 }

@@ -1,5 +1,7 @@
 #include "kafka_url.hpp"
 
+#include "handles.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -76,6 +78,14 @@ std::string_view fault_of_server(std::string_view server) {
                                                     : "has a port that is not 1 to 65535";
 }
 
+bool exists(const std::string& property) {
+    const kafka::conf_ptr client(rd_kafka_conf_new());
+    const kafka::topic_conf_ptr topic(rd_kafka_topic_conf_new());
+    std::size_t size = 0;
+    return rd_kafka_conf_get(client.get(), property.c_str(), nullptr, &size) == RD_KAFKA_CONF_OK ||
+           rd_kafka_topic_conf_get(topic.get(), property.c_str(), nullptr, &size) == RD_KAFKA_CONF_OK;
+}
+
 /// Whether the query has what is no property but the rest of `USER:PASSWORD@HOST`, a password with a `?`.
 bool has_lost_user(std::string_view query) {
     bool lost = false;
@@ -114,14 +124,16 @@ std::string shown_kafka_url(std::string_view url) {
     shown += servers;
     if (query == std::string_view::npos) return shown;
     char before = '?';
+    bool behind_secret = false;
     split(url.substr(query + 1), '&', [&](std::string_view part) {
         const auto equals = part.find('=');
         const auto name = percent_decoded(part.substr(0, equals)).value_or("password");
         shown += before;
         before = '&';
         if (equals != std::string_view::npos && is_kafka_secret(name)) {
+            behind_secret = true;
             shown += fmt::format("{}={}", part.substr(0, equals), hidden);
-        } else if (equals == std::string_view::npos && !part.empty()) {
+        } else if (!part.empty() && (equals == std::string_view::npos || (behind_secret && !exists(name)))) {
             shown += hidden;  // no property, so perhaps a part of a password
         } else {
             shown += part;
@@ -148,6 +160,7 @@ result<kafka_address> parse_kafka_url(std::string_view url) {
     if (query == std::string_view::npos || query + 1 == url.size()) return address;
 
     std::string fault;
+    std::string secret;
     split(url.substr(query + 1), '&', [&](std::string_view part) {
         if (!fault.empty()) return;
         const auto equals = part.find('=');
@@ -156,6 +169,11 @@ result<kafka_address> parse_kafka_url(std::string_view url) {
             fault = "has a property without a name or a value (an & in a value is %26)";
             return;
         }
+        if (!secret.empty() && !exists(*name)) {
+            fault = fmt::format("has behind {} what is no property (an & in a value is %26)", secret);
+            return;
+        }
+        if (is_kafka_secret(*name)) secret = *name;
         auto value = percent_decoded(part.substr(equals + 1));
         if (!value || value->find('\0') != std::string::npos) {
             fault = fmt::format("has a value of {} that is not percent-encoded (a % is %25)", *name);

@@ -64,6 +64,8 @@ TEST(KafkaUrl, ShowsNoSecret) {
          {"kafka://a:1?sasl.password=hush&linger.ms=1",
           "kafka://a:1?ssl.key.password=hush&ssl.key.pem=hush&sasl.oauthbearer.client.secret=hush",
           "kafka://a:1?sasl%2Epassword=hush",
+          "kafka://a:1?sasl.password=x&hush=y&linger.ms=1",
+          "kafka://a:1?sasl.password=x&y=hush",
           "kafka://user:hush@a:1",
           "kafka://a:x?ssl.keystore.password=hush",
           "user:hush@a?sasl.password=hush%"}) {
@@ -76,6 +78,14 @@ TEST(KafkaUrl, ShowsNoSecret) {
     EXPECT_EQ(
         shown_kafka_url("kafka://a:1?sasl.username=u&sasl.password=p"),
         "kafka://a:1?sasl.username=u&sasl.password=***"
+    );
+    EXPECT_EQ(
+        shown_kafka_url("kafka://a:1?sasl.password=p&q=r&acks=all&linger.ms=1"),
+        "kafka://a:1?sasl.password=***&***&acks=all&linger.ms=1"
+    ) << "an & that should have been %26";
+    EXPECT_THAT(
+        parse_kafka_url("kafka://a:1?sasl.password=p&q=r").error().detail,
+        HasSubstr("has behind sasl.password what is no property (an & in a value is %26)")
     );
 }
 

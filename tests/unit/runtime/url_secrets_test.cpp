@@ -36,6 +36,14 @@ TEST(UrlSecrets, ValuesOfSecretParametersAreHidden) {
     );
     EXPECT_EQ(without_secrets("postgresql://h/d?password=a?b"), "postgresql://h/d?password=***");
     EXPECT_EQ(without_secrets("kafka://b?sasl.p%61ssword=x"), "kafka://b?sasl.p%61ssword=***");
+    EXPECT_EQ(
+        without_secrets("kafka://b?sasl.password=a&b=c&D.e=f&x.9=z&linger.ms=5"),
+        "kafka://b?sasl.password=***&***&***&***&linger.ms=5"
+    ) << "an & that should have been encoded";
+    EXPECT_EQ(
+        without_secrets("postgresql://h/d?password=a&b=c&table=t&sslmode=require"),
+        "postgresql://h/d?password=***&***&table=t&sslmode=require"
+    );
     EXPECT_EQ(without_secrets("kafka://b?x&linger.ms=5&"), "kafka://b?***&linger.ms=5&");
 }
 
