@@ -268,6 +268,8 @@ void session_machine::finish_stop(result<void> outcome) {
 // A request on our row failed: when it may have happened anyway, or was refused, the row decides.
 void session_machine::judge(mono_time now, const error& why) {
     trouble_ = why.detail;
+    // Where the table is gone, so is the row.
+    if (phase_ == phase::stopping && why.code == errc::not_found && !why.in_doubt) return finish_stop({});
     if (why.in_doubt || why.code == errc::conflict) {
         must_read_ = true;
         retry_at_ = now;

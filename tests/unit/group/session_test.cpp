@@ -255,6 +255,15 @@ TEST_F(Session, DeregistersAndSettlesADoubtfulRemovalByReading) {
     EXPECT_TRUE(find<M::stopped>(last)->outcome.has_value());
 }
 
+TEST_F(Session, IsDeregisteredWhereTheTableIsGone) {
+    live();
+    at(1500ms, M::end{});
+    const error no_table{errc::not_found, retry_advice::after_delay, false, "there is no table"};
+    const auto last = at(1600ms, M::remove_done{tl::unexpected(no_table)});
+    ASSERT_TRUE(find<M::stopped>(last));
+    EXPECT_TRUE(find<M::stopped>(last)->outcome.has_value());
+}
+
 TEST_F(Session, GivesUpDeregisteringAfterALeaseTime) {
     live();
     at(2s, M::end{});
