@@ -1,5 +1,7 @@
 // `./dev bench [NAME ...]`: measures and prints one table. Also runs the probes, as processes of their own.
 
+#include "group/measure_group.hpp"
+#include "group/probe_group.hpp"
 #include "measure.hpp"
 #include "probe.hpp"
 #include "relay/measure_relay.hpp"
@@ -35,6 +37,10 @@ constexpr std::array measurements{
     measurement{"relay", "relay-drain", measure_relay_drain},
     measurement{"relay", "relay-latency", measure_relay_latency},
     measurement{"relay", "relay-writers", measure_relay_writers},
+    measurement{"group", "group-drain", measure_group_drain},
+    measurement{"group", "group-shards", measure_group_shards},
+    measurement{"group", "group-tip", measure_group_tip},
+    measurement{"group", "group-start", measure_group_start},
 };
 
 bool is_wanted(const measurement& what, const std::vector<std::string>& names) {
@@ -56,6 +62,8 @@ int run_probe(const std::vector<std::string>& arguments) {
         return probe_drain(arguments[2], arguments[3], {}) > 0 ? 0 : 1;
     if (arguments.size() == 3 && arguments[1] == "consume")
         return probe_consume(arguments[2], {}) > 0 ? 0 : 1;
+    if (arguments.size() == 4 && arguments[1] == "kinesis")
+        return probe_kinesis(arguments[2], static_cast<std::uint32_t>(std::stoul(arguments[3]))) > 0 ? 0 : 1;
     if (arguments.size() == 3 && arguments[1] == "postgres")
         return probe_postgres(servers_of_environment(), arguments[2]) > 0 ? 0 : 1;
     if (arguments.size() == 6 && arguments[1] == "kafka") {
@@ -69,7 +77,9 @@ int run_probe(const std::vector<std::string>& arguments) {
         return 0;
     }
     throw std::runtime_error(
-        "usage: --probe drain OUTBOX STREAMS | consume STREAMS | postgres TABLE | kafka TOPIC ROWS KEYS BYTES"
+        "usage: --probe drain OUTBOX STREAMS | consume STREAMS | postgres TABLE | kafka TOPIC ROWS KEYS "
+        "BYTES | "
+        "kinesis ENDPOINT SHARDS"
     );
 }
 

@@ -8,15 +8,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 namespace millrace::bench {
 
@@ -92,23 +89,6 @@ void wait_for_lines(support::line_follower& output, std::uint64_t& seen, std::ui
             std::this_thread::sleep_for(200us);
         }
     }
-}
-
-/// User and system time of a running process.
-double cpu_seconds(pid_t pid) {
-    std::ifstream file{fmt::format("/proc/{}/stat", pid)};
-    std::string text;
-    std::getline(file, text);
-    const auto name_end = text.rfind(')');
-    if (name_end == std::string::npos) throw std::runtime_error("a measured process has ended");
-    std::istringstream fields{text.substr(name_end + 2)};
-    std::string skipped;
-    for (int i = 0; i < 11; ++i)
-        fields >> skipped;
-    double user = 0;
-    double system = 0;
-    fields >> user >> system;
-    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 support::process start(const command& what, const std::string& output = {}) {

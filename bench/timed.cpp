@@ -4,9 +4,12 @@
 #include "support/temporary_folder.hpp"
 
 #include <chrono>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace millrace::bench {
 
@@ -25,6 +28,22 @@ run_figures timed(const command& what) {
     }
     return {
         wall.count(), seconds{report->cpu}.count(), static_cast<double>(report->peak_memory_kib) / 1024.0};
+}
+
+double cpu_seconds(pid_t pid) {
+    std::ifstream file{fmt::format("/proc/{}/stat", pid)};
+    std::string text;
+    std::getline(file, text);
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string::npos) throw std::runtime_error("a measured process has ended");
+    std::istringstream fields{text.substr(name_end + 2)};
+    std::string skipped;
+    for (int i = 0; i < 11; ++i)
+        fields >> skipped;
+    double user = 0;
+    double system = 0;
+    fields >> user >> system;
+    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 figure against(

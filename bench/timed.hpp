@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace millrace::bench {
 
 using command = std::vector<std::string>;
@@ -19,6 +21,9 @@ struct run_figures {
 
 /// Throws std::runtime_error with what the process said when it fails or lasts longer than ten minutes.
 run_figures timed(const command& what);
+
+/// User and system time of a running process so far, in steps of 10 ms.
+[[nodiscard]] double cpu_seconds(pid_t pid);
 
 /// The ratios of the pairs decide, so that a drift of the machine's speed does not.
 struct wanted_ratio {
