@@ -16,7 +16,8 @@ namespace millrace::kinesis_fake {
 
 struct value;
 using value_list = std::vector<value>;
-using value_map = std::vector<std::pair<std::string, value>>;
+struct member;
+using value_map = std::vector<member>;
 
 struct blob {
     std::string bytes;
@@ -32,6 +33,15 @@ struct value {
         is;
 
     [[nodiscard]] bool operator==(const value&) const;
+};
+
+/// Of a map.
+struct member {
+    member(std::string called, value with) : name(std::move(called)), is(std::move(with)) {}
+    bool operator==(const member&) const = default;
+
+    std::string name;
+    value is;
 };
 
 /// The member of a map; null when it is missing or null, or when `in` is no map.
