@@ -38,7 +38,8 @@ void pg_outbox::fill(const dataset& data) const {
     run_sql(
         connection.get(),
         fmt::format(
-            "INSERT INTO {} (topic, key, value) SELECT '{}', convert_to('key-' || (n * 7919 % {}), 'UTF8'), "
+            "INSERT INTO {} (topic, key, value) SELECT '{}', convert_to('key-' || (n::bigint * 7919 % {}), "
+            "'UTF8'), "
             "convert_to(repeat('v', {}), 'UTF8') FROM generate_series(1, {}) AS n",
             table(),
             name_,
