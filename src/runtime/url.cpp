@@ -174,7 +174,7 @@ struct absent_scheme {
 };
 
 constexpr std::initializer_list<absent_scheme> absent{
-    // empty where nothing was left out
+// empty where nothing was left out
 #ifndef MILLRACE_WITH_POSTGRES
     absent_scheme{"postgresql", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},
     absent_scheme{"postgres", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},

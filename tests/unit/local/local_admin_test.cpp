@@ -88,8 +88,7 @@ TEST_F(LocalAdmin, NumbersRecordsOverTheWholeStream) {
 TEST_F(LocalAdmin, RoutesByTheMd5OfTheKey) {
     for (int i = 0; i < 40; ++i) {
         const auto key = "key " + std::to_string(i);
-        EXPECT_TRUE(
-            describe(put({order(key, "")})[0].shard == shard(0) ? 0 : 1).range.contains(hash_of(key))
+        EXPECT_TRUE(describe(put({order(key, "")})[0].shard == shard(0) ? 0 : 1).range.contains(hash_of(key))
         );
     }
 }
