@@ -26,6 +26,13 @@ struct stream_name {
     std::string arn;
 };
 
+/// Both are members of the request itself.
+template <class V>
+void stream_fields(stream_name& m, V&& v) {
+    v("StreamName", m.name);
+    v("StreamARN", m.arn);
+}
+
 struct hash_key_range {
     std::string from;
     std::string to;
@@ -71,8 +78,7 @@ struct list_shards {
 };
 template <class V>
 void fields(list_shards& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
     v("NextToken", m.next_token);
     v("MaxResults", m.max_results);
 }
@@ -93,8 +99,7 @@ struct describe_stream_summary {
 };
 template <class V>
 void fields(describe_stream_summary& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
 }
 
 struct stream_summary {
@@ -133,8 +138,7 @@ struct get_shard_iterator {
 };
 template <class V>
 void fields(get_shard_iterator& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
     v("ShardId", m.shard);
     v("ShardIteratorType", m.type);
     v("StartingSequenceNumber", m.sequence);

@@ -24,8 +24,7 @@ struct put_records {
 };
 template <class V>
 void fields(put_records& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
     v("Records", m.records);
 }
 
@@ -89,8 +88,7 @@ struct delete_stream {
 };
 template <class V>
 void fields(delete_stream& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
 }
 
 struct split_shard {
@@ -101,8 +99,7 @@ struct split_shard {
 };
 template <class V>
 void fields(split_shard& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
     v("ShardToSplit", m.shard);
     v("NewStartingHashKey", m.new_starting_hash);
 }
@@ -115,8 +112,7 @@ struct merge_shards {
 };
 template <class V>
 void fields(merge_shards& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
     v("ShardToMerge", m.shard);
     v("AdjacentShardToMerge", m.adjacent);
 }
@@ -129,8 +125,7 @@ struct update_shard_count {
 };
 template <class V>
 void fields(update_shard_count& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
     v("TargetShardCount", m.target);
     v("ScalingType", m.scaling);
 }
@@ -142,8 +137,7 @@ struct increase_retention {
 };
 template <class V>
 void fields(increase_retention& m, V&& v) {
-    v("StreamName", m.stream.name);
-    v("StreamARN", m.stream.arn);
+    stream_fields(m.stream, v);
     v("RetentionPeriodHours", m.hours);
 }
 
