@@ -79,8 +79,6 @@ local_admin::~local_admin() = default;
 
 result<local_admin> local_admin::open(const std::string& file, local_admin_options options) {
     auto db = open_streams(file, sqlite::open_mode::must_exist, options.busy_timeout);
-    if (!db && db.error().code == errc::permission_denied && options.may_only_read)
-        db = open_streams(file, sqlite::open_mode::read_only, options.busy_timeout);
     if (!db) return pass(db.error());
     return local_admin(std::make_unique<impl>(impl{std::move(*db), std::move(options), {}}));
 }

@@ -27,8 +27,7 @@ struct local_admin_options {
     milliseconds busy_timeout{5'000};  ///< How long a call waits for writers before `unavailable`.
     local_limits limits;
     local_clock clock{system_wall_time};
-    std::uint32_t shards_max{10'000};  ///< Of a stream that is made.
-    bool may_only_read{false};         ///< Open a file that may not be written, to describe what is there.
+    std::uint32_t shards_max{10'000};      ///< Of a stream that is made.
     std::uint32_t trim_batch_rows{1'000};  ///< Removed at once: how long writers can be made to wait.
 };
 
