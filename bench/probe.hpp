@@ -8,7 +8,7 @@ namespace millrace::bench {
 
 /// Rows of one read, one append and one delete, as the relay's and the consumer's defaults have them.
 struct probe_batches {
-    int fetch_rows{2'000};
+    int fetch_rows{8'000};
     int publish_rows{2'000};
     int delete_rows{1'000};
     int read_records{10'000};

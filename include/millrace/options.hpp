@@ -90,8 +90,8 @@ struct relay_options {
     nanoseconds retry_min{100ms};   ///< Doubles up to `retry_max`, with jitter.
     nanoseconds retry_max{30s};
 
-    std::size_t fetch_rows{2'000};  ///< Of one read-ahead.
-    std::size_t fetch_bytes{1 << 20};
+    std::size_t fetch_rows{8'000};  ///< Of one read-ahead.
+    std::size_t fetch_bytes{3 << 20};
     std::size_t window_rows{20'000};  ///< Read and not yet deleted.
     std::size_t window_bytes{8 << 20};
     std::size_t client_window_rows{

@@ -166,8 +166,8 @@ void add_leader_options(std::vector<option_spec>& options) {
 }
 
 void add_window_options(std::vector<option_spec>& options) {
-    options.push_back(count_option("fetch-rows", "2000", "100000", "Rows of one read"));
-    options.push_back(bytes_option("fetch-bytes", "1MiB", "Bytes of one read"));
+    options.push_back(count_option("fetch-rows", "8000", "100000", "Rows of one read"));
+    options.push_back(bytes_option("fetch-bytes", "3MiB", "Bytes of one read"));
     options.push_back(count_option("window-rows", "20000", "1000000", "Rows read and not yet deleted"));
     options.push_back(bytes_option("window-bytes", "8MiB", "Bytes of rows read and not yet deleted"));
     options.push_back(count_option(
