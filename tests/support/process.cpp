@@ -13,8 +13,10 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +72,14 @@ void die_with(pid_t parent) {
     if (::getppid() != parent) ::_exit(126);
 }
 
+/// As fork(), whose child is the first process of a new PID namespace.
+pid_t fork_into_namespace() {
+    const unsigned user = ::geteuid() == 0 ? 0U : static_cast<unsigned>(CLONE_NEWUSER);
+    return static_cast<pid_t>(
+        ::syscall(SYS_clone, CLONE_NEWPID | user | SIGCHLD, nullptr, nullptr, nullptr, 0)
+    );
+}
+
 /// The program may lie where nobody cannot look it up, so it is opened first.
 [[noreturn]] void run_as_nobody(char* const* argv, char* const* envp, pid_t parent) {
     const int program = ::open(argv[0], O_RDONLY | O_CLOEXEC);
@@ -91,8 +101,9 @@ process::process(const std::vector<std::string>& command, const spawn_options& o
     const int out = open_for(options.output, O_WRONLY | O_CREAT | O_APPEND);
     const int err = open_for(options.errors, O_WRONLY | O_CREAT | O_APPEND);
 
-    const auto parent = ::getpid();
-    pid_ = ::fork();
+    // Who stands outside the namespace has no number there.
+    const auto parent = options.own_pid_namespace ? 0 : ::getpid();
+    pid_ = options.own_pid_namespace ? fork_into_namespace() : ::fork();
     if (pid_ < 0) fail("cannot fork");
     if (pid_ == 0) {
         die_with(parent);

@@ -24,6 +24,10 @@ struct spawn_options {
 
     /// The superuser runs it as nobody, whom the modes of files stop. What it uses must be open to others.
     bool unprivileged{false};
+
+    /// It runs in a PID namespace of its own, so that no other process can tell whether it is gone: to the
+    /// workers of a group, a process of another machine. Takes root or the right to make user namespaces.
+    bool own_pid_namespace{false};
 };
 
 /// The numbers of `nobody`.
