@@ -72,6 +72,20 @@ TEST_F(CliRows, BrokenHeadersArePutAwayWithTheirReasonAndTheOthersDelivered) {
     EXPECT_THAT(values(ok(consume())), testing::ElementsAre("1", "8"));
 }
 
+TEST_F(CliRows, BrokenHeadersAreShownAsTheyAreStored) {
+    insert("('orders','b','2','no json'),('orders','e','5',x'ff00')");
+    EXPECT_EQ(millrace(relay_once()).status, 1);
+    const std::string shown = ok({"outbox", "dead", "show", "--outbox", outbox(), "1", "2"});
+    EXPECT_THAT(
+        shown,
+        AllOf(
+            HasSubstr(R"("headers":null,"broken_headers":"the headers are not JSON in UTF-8")"),
+            HasSubstr(R"("headers_base64":"bm8ganNvbg=="})"),
+            HasSubstr(R"("headers_base64":"/wA="})")
+        )
+    );
+}
+
 TEST_F(CliRows, EmptyHugeAndBinaryKeysArriveByteForByteAndInOrder) {
     insert(
         "('orders','','1',NULL),('orders',x'00ff','2',NULL),('orders',zeroblob(5000),'3',NULL),"

@@ -108,10 +108,13 @@ std::string dead_json(const dead_event& d, bool whole) {
             R"(,"created":"{}",{},"headers":{})",
             format_time(d.created_at),
             field_json("value", d.event.value),
-            headers_json(d.event.headers)
+            d.broken_headers.empty() ? headers_json(d.event.headers) : "null"
         );
         if (d.event.partition) out += fmt::format(R"(,"partition":{})", *d.event.partition);
-        if (!d.broken_headers.empty()) out += R"(,"broken_headers":)" + json_string(d.broken_headers);
+        if (!d.broken_headers.empty()) {
+            out += R"(,"broken_headers":)" + json_string(d.broken_headers);
+            out += R"(,"headers_base64":")" + to_base64(d.stored_headers) + '"';
+        }
     }
     return out + "}";
 }

@@ -32,7 +32,8 @@ struct outbox_stats {
 struct dead_event {
     row_id id;
     millrace::event event;
-    std::string broken_headers;  ///< Why the headers cannot be shown; then `event` has none.
+    std::string broken_headers;  ///< Why the headers cannot be read; then `event` has none.
+    std::string stored_headers;  ///< And what stands in their place.
     wall_time created_at;
     std::string reason;  ///< Short and stable, such as `refused_record`.
     std::string error;

@@ -66,6 +66,20 @@ private:
     std::vector<std::int64_t> ids_;
 };
 
+/// As PostgreSQL writes it, without its quotes; what cannot be read is shown as bytes.
+std::string array_text(std::optional<std::string_view> bytes) {
+    if (!bytes) return "NULL";
+    auto entries = postgres::array_reader::open(*bytes);
+    if (!entries) return std::string(*bytes);
+    std::vector<std::string_view> shown;
+    for (std::size_t left = entries->size(); left > 0; --left) {
+        const auto one = entries->next();
+        if (!one) return std::string(*bytes);
+        shown.push_back(one->value.value_or("NULL"));
+    }
+    return fmt::format("{{{}}}", fmt::join(shown, ","));
+}
+
 dead_event dead_at(const rows& from, std::size_t row) {
     dead_event dead;
     dead.id = row_id{from.integer(row, 0).value_or(0)};
@@ -79,7 +93,12 @@ dead_event dead_at(const rows& from, std::size_t row) {
             dead.event.headers.push_back({std::string(name), copy(value)});
         }
     );
-    if (!dead.broken_headers.empty()) dead.event.headers.clear();
+    if (!dead.broken_headers.empty()) {
+        dead.event.headers.clear();
+        dead.stored_headers = fmt::format(
+            "names {}, values {}", array_text(from.value(row, 4)), array_text(from.value(row, 5))
+        );
+    }
     if (const auto partition = from.integer(row, 6))
         dead.event.partition = static_cast<std::int32_t>(*partition);
     dead.created_at = from.time(row, 7).value_or(wall_time{});

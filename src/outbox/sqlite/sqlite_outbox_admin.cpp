@@ -46,6 +46,7 @@ dead_event dead_at(const statement& row) {
         dead.event.headers = std::move(*headers);
     } else {
         dead.broken_headers = std::move(headers.error().detail);
+        dead.stored_headers = row.bytes(4);
     }
     if (!row.is_null(5)) dead.event.partition = static_cast<std::int32_t>(row.integer(5));
     dead.created_at = wall(row.integer(6));
