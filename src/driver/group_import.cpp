@@ -12,15 +12,6 @@
 
 namespace millrace {
 
-namespace {
-
-constexpr auto look_every = std::chrono::milliseconds{200};
-
-// A store that keeps failing ends the import.
-constexpr int attempts_max = 20;
-
-}  // namespace
-
 struct group_import::impl {
     impl(
         host& l,
@@ -29,14 +20,16 @@ struct group_import::impl {
         std::vector<imported_shard> given,
         bool forced,
         process_identity self,
-        lapse_observer::process_gone gone
+        lapse_observer::process_gone gone,
+        nanoseconds wait
     )
         : loop(l),
           stream(from),
           store(s),
           lines(std::move(given)),
           force(forced),
-          sessions(l, s, false, "", std::move(self), std::move(gone)) {}
+          still(l, wait),
+          sessions(l, s, false, "", std::move(self), std::move(gone), still) {}
 
     void list_stream();
     void read_group();
@@ -52,6 +45,7 @@ struct group_import::impl {
     lease_store& store;
     std::vector<imported_shard> lines;
     bool force;
+    patience still;
     no_sessions sessions;
     lifetime alive;
     completion<import_report> done;
@@ -60,7 +54,6 @@ struct group_import::impl {
     std::optional<group_row> group;
     import_plan plan;
     std::size_t next{0};
-    int attempts{0};
     std::set<shard_id> sent;      // whose rows were written, now or at an earlier attempt
     std::set<shard_id> inferred;  // of these
 };
@@ -70,8 +63,8 @@ void group_import::impl::finish(result<import_report> outcome) {
 }
 
 void group_import::impl::again(const error& why, void (impl::*what)()) {
-    if (++attempts >= attempts_max) return finish(tl::unexpected(why));
-    loop.call_at(loop.now() + look_every, alive.guard([this, what] { (this->*what)(); }));
+    if (!still.lasts(why)) return finish(tl::unexpected(why));
+    loop.call_at(loop.now() + patience::pause, alive.guard([this, what] { (this->*what)(); }));
 }
 
 void group_import::impl::list_stream() {
@@ -123,6 +116,7 @@ void group_import::impl::write_next() {
     store.write(row, expected, alive.guard([this](const result<void>& outcome) {
         if (!outcome) return again(outcome.error(), &impl::list_rows);
         ++next;
+        still.answered();
         write_next();
     }));
 }
@@ -158,10 +152,11 @@ group_import::group_import(
     std::vector<imported_shard> lines,
     bool force,
     process_identity self,
-    lapse_observer::process_gone gone
+    lapse_observer::process_gone gone,
+    nanoseconds wait
 )
     : impl_(std::make_unique<impl>(
-          loop, stream, store, std::move(lines), force, std::move(self), std::move(gone)
+          loop, stream, store, std::move(lines), force, std::move(self), std::move(gone), wait
       )) {}
 
 group_import::~group_import() = default;

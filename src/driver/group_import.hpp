@@ -6,6 +6,7 @@
 
 #include "group/import.hpp"
 #include "group/lapse.hpp"
+#include "patience.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 #include "port/record_source.hpp"
@@ -29,7 +30,7 @@ struct import_report {
 
 class group_import {
 public:
-    /// All references must outlive the object.
+    /// All references must outlive the object. `wait`: for a store or a stream that fails or is locked.
     group_import(
         host& loop,
         shard_lister& stream,
@@ -37,7 +38,8 @@ public:
         std::vector<imported_shard> lines,
         bool force,
         process_identity self,
-        lapse_observer::process_gone gone
+        lapse_observer::process_gone gone,
+        nanoseconds wait = patience::wait_default
     );
     ~group_import();
 

@@ -10,21 +10,20 @@
 
 namespace millrace {
 
-namespace {
-
-constexpr auto look_every = std::chrono::milliseconds{200};
-
-// A store that keeps failing, or a group that keeps changing a row, ends the reset.
-constexpr int attempts_max = 20;
-
-}  // namespace
-
 struct group_reset::impl {
-    impl(host& l, lease_store& s, reset_request r, process_identity self, lapse_observer::process_gone gone)
+    impl(
+        host& l,
+        lease_store& s,
+        reset_request r,
+        process_identity self,
+        lapse_observer::process_gone gone,
+        nanoseconds wait
+    )
         : loop(l),
           store(s),
           request(std::move(r)),
-          sessions(l, s, request.force, ", or force the reset", std::move(self), std::move(gone)) {}
+          still(l, wait),
+          sessions(l, s, request.force, ", or force the reset", std::move(self), std::move(gone), still) {}
 
     void read_rows();
     void group_was_read(const std::optional<group_row>& group);
@@ -38,6 +37,7 @@ struct group_reset::impl {
     host& loop;
     lease_store& store;
     reset_request request;
+    patience still;
     no_sessions sessions;
     lifetime alive;
     completion<reset_report> done;
@@ -45,7 +45,6 @@ struct group_reset::impl {
     std::optional<group_row> group;
     reset_plan plan;
     std::size_t next{0};
-    int attempts{0};
     reset_report report;
 };
 
@@ -54,9 +53,8 @@ void group_reset::impl::finish(result<reset_report> outcome) {
 }
 
 void group_reset::impl::again(const error& why, std::function<void()> what) {
-    const bool final = why.code == errc::corrupt;  // another attempt mends nothing
-    if (final || ++attempts >= attempts_max) return finish(tl::unexpected(why));
-    loop.call_at(loop.now() + look_every, alive.guard(std::move(what)));
+    if (!still.lasts(why)) return finish(tl::unexpected(why));
+    loop.call_at(loop.now() + patience::pause, alive.guard(std::move(what)));
 }
 
 void group_reset::impl::read_rows() {
@@ -102,7 +100,7 @@ void group_reset::impl::written(const result<void>& outcome) {
     if (!outcome) return again(outcome.error(), [this] { reread(); });
     ++report.shards_reset;
     ++next;
-    attempts = 0;
+    still.progress();
     write_next();
 }
 
@@ -123,9 +121,11 @@ group_reset::group_reset(
     lease_store& store,
     reset_request request,
     process_identity self,
-    lapse_observer::process_gone gone
+    lapse_observer::process_gone gone,
+    nanoseconds wait
 )
-    : impl_(std::make_unique<impl>(loop, store, std::move(request), std::move(self), std::move(gone))) {}
+    : impl_(std::make_unique<impl>(loop, store, std::move(request), std::move(self), std::move(gone), wait)) {
+}
 
 group_reset::~group_reset() = default;
 

@@ -6,6 +6,7 @@
 
 #include "group/lapse.hpp"
 #include "group/reset.hpp"
+#include "patience.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 
@@ -23,13 +24,14 @@ struct reset_report {
 
 class group_reset {
 public:
-    /// All references must outlive the object.
+    /// All references must outlive the object. `wait`: for a store that fails or is locked.
     group_reset(
         host& loop,
         lease_store& store,
         reset_request request,
         process_identity self,
-        lapse_observer::process_gone gone
+        lapse_observer::process_gone gone,
+        nanoseconds wait = patience::wait_default
     );
     ~group_reset();
 

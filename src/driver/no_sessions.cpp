@@ -10,10 +10,17 @@ namespace millrace {
 
 namespace {
 
-constexpr auto look_every = std::chrono::milliseconds{200};
-
-// A store that keeps failing ends it.
-constexpr int attempts_max = 20;
+/// Who is waited for, and for how long at most.
+std::string waiting_for(const worker_row& row) {
+    return fmt::format(
+        "worker \"{}\" (process {} on host \"{}\") is registered; its session is over unless it renews it "
+        "within {:.1f} s",
+        row.worker.value(),
+        row.process.pid,
+        row.process.host,
+        std::chrono::duration<double>(row.lease).count()
+    );
+}
 
 }  // namespace
 
@@ -24,9 +31,15 @@ struct no_sessions::impl {
         bool f,
         std::string a,
         process_identity self,
-        lapse_observer::process_gone gone
+        lapse_observer::process_gone gone,
+        patience& p
     )
-        : loop(l), store(s), force(f), advice(std::move(a)), lapse(std::move(self), std::move(gone)) {}
+        : loop(l),
+          store(s),
+          force(f),
+          advice(std::move(a)),
+          lapse(std::move(self), std::move(gone)),
+          still(p) {}
 
     void look();
     void listed(const std::vector<worker_row>& rows);
@@ -38,13 +51,14 @@ struct no_sessions::impl {
     bool force;
     std::string advice;
     lapse_observer lapse;
+    patience& still;
     lifetime alive;
     completion<std::size_t> done;
 
     std::map<incarnation, version> first_seen;
     mono_time asked_at{};
-    int attempts{0};
-    bool missed{false};  // a session could not be ended at the first try
+    bool unlisted{false};  // the latest look failed
+    bool missed{false};    // a session could not be ended at the first try
     std::size_t ended{0};
 };
 
@@ -55,9 +69,11 @@ void no_sessions::impl::finish(result<std::size_t> outcome) {
 void no_sessions::impl::look() {
     asked_at = loop.now();
     store.list_workers(alive.guard([this](result<std::vector<worker_row>> outcome) {
+        if (outcome && std::exchange(unlisted, false)) still.answered();
         if (outcome) return listed(*outcome);
-        if (++attempts >= attempts_max) return finish(tl::unexpected(outcome.error()));
-        loop.call_at(loop.now() + look_every, alive.guard([this] { look(); }));
+        unlisted = true;
+        if (!still.lasts(outcome.error())) return finish(tl::unexpected(outcome.error()));
+        loop.call_at(loop.now() + patience::pause, alive.guard([this] { look(); }));
     }));
 }
 
@@ -81,7 +97,8 @@ void no_sessions::impl::listed(const std::vector<worker_row>& rows) {
         ));
     }
     if (!over.empty()) return end(over);
-    loop.call_at(loop.now() + look_every, alive.guard([this] { look(); }));
+    still.say(waiting_for(rows.front()));
+    loop.call_at(loop.now() + patience::pause, alive.guard([this] { look(); }));
 }
 
 // One after the other, then another look: somebody may have renewed or registered meanwhile.
@@ -94,9 +111,10 @@ void no_sessions::impl::end(std::vector<worker_row> over) {
         row.incarnation, row.counter, alive.guard([this, over = std::move(over)](result<void> outcome) {
             if (outcome) {
                 ++ended;
+                still.answered();
             } else {
                 missed = true;
-                if (++attempts >= attempts_max) return finish(tl::unexpected(outcome.error()));
+                if (!still.lasts(outcome.error())) return finish(tl::unexpected(outcome.error()));
             }
             end(over);
         })
@@ -109,10 +127,12 @@ no_sessions::no_sessions(
     bool force,
     std::string advice,
     process_identity self,
-    lapse_observer::process_gone gone
+    lapse_observer::process_gone gone,
+    patience& still
 )
-    : impl_(std::make_unique<impl>(loop, store, force, std::move(advice), std::move(self), std::move(gone))) {
-}
+    : impl_(std::make_unique<impl>(
+          loop, store, force, std::move(advice), std::move(self), std::move(gone), still
+      )) {}
 
 no_sessions::~no_sessions() = default;
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "group/lapse.hpp"
+#include "patience.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 
@@ -26,7 +27,8 @@ public:
         bool force,
         std::string advice,
         process_identity self,
-        lapse_observer::process_gone gone
+        lapse_observer::process_gone gone,
+        patience& still
     );
     ~no_sessions();
 

@@ -39,7 +39,9 @@ std::shared_ptr<memory_lease_table> memory_table(const std::string& state, const
     return table;
 }
 
-std::unique_ptr<lease_store> sqlite_store(const url& where, const group_key& group, host& home) {
+std::unique_ptr<lease_store> sqlite_store(
+    const url& where, const group_key& group, host& home, const store_use& how
+) {
     const bool own_file = where.role == url_role::state;
     return std::make_unique<sqlite_lease_store>(
         home,
@@ -48,7 +50,9 @@ std::unique_ptr<lease_store> sqlite_store(const url& where, const group_key& gro
             .group = group,
             .name = where.given,
             .create_file = own_file,
-            .when_missing = own_file ? "" : "make it with \"millrace outbox init\""}
+            .only_reads = how.use == file_use::read,
+            .when_missing = own_file ? "" : "make it with \"millrace outbox init\"",
+            .busy_timeout = how.busy_timeout}
     );
 }
 
@@ -62,14 +66,16 @@ tl::unexpected<error> unopened(const url& where) {
 
 }  // namespace
 
-result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
+result<std::unique_ptr<lease_store>> open_lease_store(
+    const url& where, const group_key& group, host& home, store_use how
+) {
 #ifdef MILLRACE_WITH_POSTGRES
     if (where.scheme == "postgresql") return postgres_adapters::open_lease_store(where, group, home);
 #endif
 #ifdef MILLRACE_WITH_AWS
     if (where.scheme == "dynamodb") return dynamodb_adapters::open_lease_store(where, group, home);
 #endif
-    if (where.scheme == "sqlite") return sqlite_store(where, group, home);
+    if (where.scheme == "sqlite") return sqlite_store(where, group, home, how);
     if (where.scheme == "memory") {
         return std::make_unique<memory_lease_store>(home, memory_table(where.path, group));
     }
@@ -116,12 +122,14 @@ result<opened_outbox> open_outbox(const url& where, host& home) {
         std::move(made), [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); }};
 }
 
-result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait) {
+result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait, file_use use) {
 #ifdef MILLRACE_WITH_POSTGRES
     if (where.scheme == "postgresql") return postgres_adapters::open_outbox_admin(where);
 #endif
     if (where.scheme != "sqlite") return unopened(where);
-    return sqlite_outbox_admin::open(where.path, {.name = where.given, .busy_timeout = wait})
+    return sqlite_outbox_admin::open(
+               where.path, {.name = where.given, .busy_timeout = wait, .only_reads = use == file_use::read}
+    )
         .map([](sqlite_outbox_admin opened) {
             return std::unique_ptr<outbox_admin>(std::make_unique<sqlite_outbox_admin>(std::move(opened)));
         });
@@ -179,16 +187,14 @@ result<std::unique_ptr<record_source>> open_source(const url& where, host& home)
     return unopened(where);
 }
 
-result<std::unique_ptr<stream_admin>> open_stream_admin(
-    const url& where, milliseconds wait, bool may_create
-) {
+result<std::unique_ptr<stream_admin>> open_stream_admin(const url& where, milliseconds wait, file_use use) {
 #ifdef MILLRACE_WITH_AWS
     if (where.scheme == "kinesis") return kinesis_adapters::open_stream_admin(where, wait);
 #endif
     if (where.scheme != "local") return unopened(where);
-    const local_admin_options options{.busy_timeout = wait};
-    auto opened = may_create ? local_admin::open_or_create(where.path, options)
-                             : local_admin::open(where.path, options);
+    const local_admin_options options{.busy_timeout = wait, .only_reads = use == file_use::read};
+    auto opened = use == file_use::create ? local_admin::open_or_create(where.path, options)
+                                          : local_admin::open(where.path, options);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     return std::make_unique<local_stream_admin>(std::move(*opened), where.stream);
 }

@@ -31,9 +31,23 @@ namespace millrace {
 /// The name under which the relays of an outbox share its lease, and of the one shard there.
 inline constexpr const char* outbox_group = "outbox";
 
-/// `where` is a state, or an outbox: then the lease is kept beside the table.
+/// How a file is opened. A server has rights of its own.
+enum class file_use : std::uint8_t {
+    read,   ///< It must exist, and need not be writable.
+    write,  ///< It must exist.
+    create  ///< A missing one is made.
+};
+
+struct store_use {
+    file_use use{file_use::create};
+
+    /// How long a request waits for others who keep a file locked.
+    milliseconds busy_timeout{1'000};
+};
+
+/// `where` is a state, or an outbox: then the lease is kept beside the table, in a file that must exist.
 [[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
-    const url& where, const group_key& group, host& home
+    const url& where, const group_key& group, host& home, store_use how = {}
 );
 
 /// The groups of a stream that a state knows; reads the file at once. Empty for a state in memory.
@@ -52,7 +66,9 @@ struct opened_outbox {
 
 /// On this thread, at once: `not_found` when there is no outbox. A call fails with `unavailable` when others
 /// keep the database locked for longer than `wait`.
-[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait);
+[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(
+    const url& where, milliseconds wait, file_use use = file_use::write
+);
 
 /// Makes or upgrades the tables of an outbox where they are missing, at once; `wait` as above.
 [[nodiscard]] result<void> init_outbox(const url& where, milliseconds wait);
@@ -94,9 +110,8 @@ struct opened_sink {
 [[nodiscard]] result<std::unique_ptr<record_source>> open_source(const url& where, host& home);
 
 /// `wait` is how long others may keep a local stream locked, or a change of a stream in the cloud may take.
-/// Where streams are files, one that is missing is made only by `may_create`.
 [[nodiscard]] result<std::unique_ptr<stream_admin>> open_stream_admin(
-    const url& where, milliseconds wait, bool may_create = false
+    const url& where, milliseconds wait, file_use use = file_use::write
 );
 
 struct opened_dead_letters {

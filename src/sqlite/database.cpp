@@ -4,6 +4,7 @@
 #include "sqlite_error.hpp"
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <unordered_map>
@@ -123,6 +124,7 @@ int open_flags(open_mode mode) {
     switch (mode) {
         case open_mode::read_only:
             return common | SQLITE_OPEN_READONLY;
+        case open_mode::to_read:  // SQLite itself does with a file that it may only read
         case open_mode::must_exist:
             return common | SQLITE_OPEN_READWRITE;
         case open_mode::create:
@@ -133,9 +135,11 @@ int open_flags(open_mode mode) {
 
 /// Several processes may switch a new file at once; SQLite does not wait for the lock that this needs.
 result<void> switch_to_wal(database& db, milliseconds patience) {
+    // For some of the locks it does wait, so the time is what counts.
+    const auto until = std::chrono::steady_clock::now() + patience;
     for (int rounds = 0;; ++rounds) {
         auto done = db.run("PRAGMA journal_mode=WAL");
-        if (done || done.error().code != errc::unavailable || waited_ms(rounds) >= patience.count())
+        if (done || done.error().code != errc::unavailable || std::chrono::steady_clock::now() >= until)
             return done;
         sqlite3_sleep(lock_wait_ms(rounds));
     }
@@ -154,7 +158,8 @@ result<void> check_encoding(database& db) {
 }
 
 result<void> configure(database& db, const open_options& options) {
-    if (options.mode != open_mode::read_only && sqlite3_db_readonly(db.handle(), "main") != 0) {
+    const bool reads = options.mode == open_mode::to_read || options.mode == open_mode::read_only;
+    if (!reads && sqlite3_db_readonly(db.handle(), "main") != 0) {
         return fail(
             errc::permission_denied,
             fmt::format(
@@ -168,7 +173,7 @@ result<void> configure(database& db, const open_options& options) {
     auto done = db.execute(fmt::format("PRAGMA cache_size=-{}", options.cache_kib).c_str());
     if (done) done = db.integer("SELECT count(*) FROM sqlite_schema").map([](auto) {});
     if (done) done = check_encoding(db);
-    if (!done || options.mode == open_mode::read_only) return done;
+    if (!done || reads) return done;
     if (options.wal) done = switch_to_wal(db, options.busy_timeout);
     if (done) done = db.set_durability(options.sync);
     return done;

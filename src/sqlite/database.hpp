@@ -20,6 +20,7 @@ namespace millrace::sqlite {
 
 enum class open_mode : std::uint8_t {
     read_only,   ///< The file must exist.
+    to_read,     ///< As `must_exist`, but a file that this process may not write will do.
     must_exist,  ///< Read and write.
     create       ///< As `must_exist`, but a missing file is made; its directory must exist.
 };
@@ -31,7 +32,7 @@ enum class durability : std::uint8_t { normal, full };
 struct open_options {
     open_mode mode{open_mode::must_exist};
     milliseconds busy_timeout{2'000};  ///< How long a call waits for other connections before `unavailable`.
-    bool wal{true};                    ///< Switch the file to write-ahead logging; ignored when read-only.
+    bool wal{true};                    ///< Switch the file to write-ahead logging; ignored when only to read.
     durability sync{durability::full};
     std::int32_t cache_kib{2'048};
 

@@ -1,5 +1,8 @@
 #include "cli_fixture.hpp"
+#include "write_lock.hpp"
 
+#include <fmt/format.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 namespace millrace::cli {
@@ -80,6 +83,25 @@ TEST_F(CliFiles, AReadOnlyFileIsSaidToBeReadOnly) {
     read_only({"stream", "split", "--stream", stream(), "--shard", "shardId-000000000000"}, sink());
     read_only(consume(), state());
     read_only({"group", "reset", "--stream", stream(), "--group", "g", "--state", state()}, state());
+}
+
+TEST_F(CliFiles, WhatOnlyReadsNeedsNoRightToWrite) {
+    make_outbox();
+    make_stream();
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", "none", "--value", "v"});
+    EXPECT_EQ(millrace(relay_once()).status, 1) << "it is parked";
+    ok(consume());
+    make_read_only();
+    for (const words& command : std::vector<words>{
+             {"outbox", "stats", "--outbox", outbox()},
+             {"outbox", "dead", "list", "--outbox", outbox()},
+             {"outbox", "dead", "show", "--outbox", outbox(), "1"},
+             {"stream", "describe", "--stream", stream()},
+             {"group", "status", "--stream", stream(), "--group", "g", "--state", state()}}) {
+        const auto done = millrace_unprivileged(command);
+        EXPECT_EQ(done.status, 0) << command[0] << ' ' << command[1] << ": " << done.errors;
+        EXPECT_NE(done.output, "");
+    }
 }
 
 TEST_F(CliFiles, AFileThatMayNotBeOpenedEndsTheStartOfARelayAndOfAConsumer) {
@@ -180,6 +202,35 @@ TEST_F(CliFiles, ALockedFileIsSaidToBeLocked) {
     );
     EXPECT_EQ(done.status, 1);
     EXPECT_THAT(done.errors, AllOf(HasSubstr("sqlite:shop.db"), HasSubstr("lock")));
+}
+
+TEST_F(CliFiles, AResetOfALockedStateWaitsAsLongAsAskedAndSaysForWhat) {
+    make_stream();
+    ok(consume());
+    const write_lock lock(path("state.db"));
+    const auto begun = std::chrono::steady_clock::now();
+    expect_failure(
+        millrace(
+            {"group", "reset", "--stream", stream(), "--group", "g", "--state", state(), "--wait", "500ms"}
+        ),
+        {"waiting: cannot write " + state() + ": database is locked",
+         "\nmillrace: cannot write " + state() + ": database is locked"}
+    );
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{5});
+}
+
+TEST_F(CliFiles, InitObeysItsWaitWhileAReaderKeepsTheFileFromItsLog) {
+    ASSERT_EQ(shell("sqlite3 shop.db 'CREATE TABLE a (b); INSERT INTO a VALUES (1)'").status, 0);
+    sqlite3* reader = nullptr;
+    ASSERT_EQ(sqlite3_open(path("shop.db").c_str(), &reader), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT * FROM a", nullptr, nullptr, nullptr), SQLITE_OK);
+    const auto begun = std::chrono::steady_clock::now();
+    expect_failure(
+        millrace({"outbox", "init", "--outbox", outbox(), "--wait", "300ms"}),
+        {outbox() + ": database is locked"}
+    );
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{3});
+    sqlite3_close(reader);
 }
 
 TEST_F(CliFiles, ATopicWithoutAStreamIsNamed) {

@@ -63,7 +63,7 @@ struct CliImport : Cli {
 TEST_F(CliImport, AGroupGoesOnBehindTheImportedPosition) {
     const auto done = import(at(1));
     EXPECT_EQ(done.status, 0) << done.errors;
-    EXPECT_THAT(done.output, HasSubstr("imported into group g: 1 shards written, 0 taken for finished"));
+    EXPECT_THAT(done.output, HasSubstr("imported into group g: 1 shard written, 0 taken for finished"));
     const auto printed = lines_of(consume("g"));
     ASSERT_EQ(printed.size(), 1U);
     EXPECT_EQ(field(printed[0], "sequence"), sequences[2]);
@@ -82,7 +82,7 @@ TEST_F(CliImport, ACheckpointGoesBackOnlyByForce) {
     EXPECT_THAT(kept.output, HasSubstr("0 shards written, 0 taken for finished, 1 kept further"));
     EXPECT_THAT(kept.errors, HasSubstr("stands further than its line"));
     EXPECT_EQ(consume("g"), "");
-    EXPECT_THAT(import(at(0), {"--force"}).output, HasSubstr("1 shards written"));
+    EXPECT_THAT(import(at(0), {"--force"}).output, HasSubstr("1 shard written"));
     EXPECT_EQ(lines_of(consume("g")).size(), 2U);
 }
 
@@ -124,7 +124,7 @@ TEST_F(CliImport, AParentOfAnImportedShardIsTakenForFinishedAndThatIsSaid) {
     }
     ASSERT_NE(child, "") << listed;
     const auto done = import("{\"shard\":\"" + child + "\",\"sequence\":\"" + sequences[2] + "\"}\n");
-    EXPECT_THAT(done.output, HasSubstr("1 shards written, 1 taken for finished"));
+    EXPECT_THAT(done.output, HasSubstr("1 shard written, 1 taken for finished"));
     EXPECT_THAT(
         done.errors, AllOf(HasSubstr(shard), HasSubstr("taken for finished, since a shard behind it"))
     );

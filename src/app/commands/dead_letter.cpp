@@ -126,7 +126,7 @@ std::string shown(const std::optional<std::string>& bytes) {
 }
 
 exit_status list_dead(const settings& values) {
-    auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
+    auto admin = open_outbox_admin(outbox_of(values), wait_of(values), file_use::read);
     if (!admin) return complain(admin.error());
     const auto rows = (*admin)->list_dead(selection_of(values), values.count("limit"));
     if (!rows) return complain(rows.error());
@@ -153,7 +153,7 @@ exit_status list_dead(const settings& values) {
 }
 
 exit_status show_dead(const settings& values) {
-    auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
+    auto admin = open_outbox_admin(outbox_of(values), wait_of(values), file_use::read);
     if (!admin) return complain(admin.error());
     std::string out;
     for (const row_id id : ids_of(values)) {

@@ -142,22 +142,36 @@ struct opened_group {
     std::unique_ptr<lease_store> store;
 };
 
-result<opened_group> open_group(const settings& values, event_loop& loop, bool makes_state = false) {
+result<opened_group> open_group(const settings& values, event_loop& loop, store_use how) {
     const url stream = parse_url(values.text("stream"), url_role::stream).value();
     const url state = parse_url(values.text("state"), url_role::state).value();
     const auto there = must_exist(state, stream.stream);
-    if (!there && (!makes_state || there.error().code != errc::not_found))
+    if (!there && (how.use != file_use::create || there.error().code != errc::not_found))
         return tl::unexpected(there.error());
     auto source = open_source(stream, loop);
     if (!source) return tl::unexpected(std::move(source.error()));
-    auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop);
+    auto store = open_lease_store(state, {stream.stream, values.text("group")}, loop, how);
     if (!store) return tl::unexpected(std::move(store.error()));
     return opened_group{std::move(*source), std::move(*store)};
 }
 
+/// Tells what a tool waits for.
+class said_waits final : public log_sink {
+public:
+    [[nodiscard]] bool enabled(log_level) const noexcept override { return true; }
+    void write(log_level, std::string_view event, std::initializer_list<log_field> fields) override {
+        if (event == "tool.waits") say(fmt::format("millrace: waiting: {}\n", fields.begin()->value));
+    }
+};
+
+store_use changing(const settings& values, file_use use) {
+    const store_use usual;
+    return {use, std::min(usual.busy_timeout, wait_of(values))};
+}
+
 exit_status show_status(const settings& values) {
     event_loop loop;
-    const auto group = open_group(values, loop);
+    const auto group = open_group(values, loop, {.use = file_use::read});
     if (!group) return complain(group.error());
     const auto data = read_group(loop, *group->source, *group->store);
     if (!data) return complain(data.error());
@@ -193,8 +207,9 @@ void check_reset(const settings& values, faults& found) {
 }
 
 exit_status reset_group(const settings& values) {
-    event_loop loop;
-    const auto group = open_group(values, loop);
+    said_waits waits;
+    event_loop loop(waits);
+    const auto group = open_group(values, loop, changing(values, file_use::write));
     if (!group) return complain(group.error());
     const auto listing =
         wait_for<stream_listing>(loop, [&](auto done) { group->source->list_shards(std::move(done)); });
@@ -202,7 +217,7 @@ exit_status reset_group(const settings& values) {
     reset_request request = request_of(values).value();
     // "Latest" is a moment of the stream's own clock.
     if (request.start && request.start->policy == start_policy::latest) request.start->at = listing->now;
-    group_reset job(loop, *group->store, request, this_process(), process_gone);
+    group_reset job(loop, *group->store, request, this_process(), process_gone, wait_of(values));
     const auto report = wait_for<reset_report>(loop, [&](auto done) { job.start(std::move(done)); });
     if (!report) return complain(report.error());
     if (report->shards_reset == 0 && report->sessions_ended == 0) {
@@ -255,8 +270,9 @@ exit_status import_group(const settings& values) {
     if (!text) return complain(text.error());
     auto lines = parse_import(*text);
     if (!lines) return complain(lines.error());
-    event_loop loop;
-    const auto group = open_group(values, loop, true);
+    said_waits waits;
+    event_loop loop(waits);
+    const auto group = open_group(values, loop, changing(values, file_use::create));
     if (!group) return complain(group.error());
     group_import job(
         loop,
@@ -265,7 +281,8 @@ exit_status import_group(const settings& values) {
         std::move(*lines),
         values.flag("force"),
         this_process(),
-        process_gone
+        process_gone,
+        wait_of(values)
     );
     const auto report = wait_for<import_report>(loop, [&](auto done) { job.start(std::move(done)); });
     if (!report) return complain(report.error());
@@ -273,11 +290,11 @@ exit_status import_group(const settings& values) {
     note_all(report->kept, "stands further than its line, and stays there; --force sets it back");
     note_all(report->gone, "finished, and no longer in the stream; left out");
     return print(fmt::format(
-        "imported into group {}: {} shards written, {} taken for finished, {} kept further, {} as they were, "
-        "{} "
-        "left out\n",
+        "imported into group {}: {} shard{} written, {} taken for finished, {} kept further, "
+        "{} as they were, {} left out\n",
         values.text("group"),
         report->written,
+        report->written == 1 ? "" : "s",
         report->inferred.size(),
         report->kept.size(),
         report->same,
@@ -313,7 +330,8 @@ void add_group_commands(std::vector<command_spec>& list) {
               {.name = "force",
                .kind = option_kind::flag,
                .fallback = "false",
-               .meaning = "End the sessions of workers that live"}},
+               .meaning = "End the sessions of workers that live"},
+              wait_option()},
          .check = check_reset,
          .run = reset_group}
     );
@@ -334,7 +352,8 @@ void add_group_commands(std::vector<command_spec>& list) {
               {.name = "force",
                .kind = option_kind::flag,
                .fallback = "false",
-               .meaning = "Let checkpoints go back"}},
+               .meaning = "Let checkpoints go back"},
+              wait_option()},
          .check = check_group,
          .run = import_group}
     );

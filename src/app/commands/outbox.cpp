@@ -71,7 +71,7 @@ std::string stats_json(const outbox_stats& stats) {
 }
 
 exit_status show_stats(const settings& values) {
-    const auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
+    const auto admin = open_outbox_admin(outbox_of(values), wait_of(values), file_use::read);
     if (!admin) return complain(admin.error());
     const auto stats = (*admin)->stats();
     if (!stats) return complain(stats.error());

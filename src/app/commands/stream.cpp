@@ -29,10 +29,10 @@ url address_of(const settings& values) {
 // A stream in the cloud takes its time to be made or changed.
 constexpr milliseconds remote_wait = std::chrono::minutes{2};
 
-result<std::unique_ptr<stream_admin>> open_admin(const settings& values, bool may_create = false) {
+result<std::unique_ptr<stream_admin>> open_admin(const settings& values, file_use use = file_use::write) {
     const url where = address_of(values);
     const bool patient = where.scheme != "local" && !values.given("wait");
-    return open_stream_admin(where, patient ? remote_wait : wait_of(values), may_create);
+    return open_stream_admin(where, patient ? remote_wait : wait_of(values), use);
 }
 
 void check_stream(const settings& values, faults& found) {
@@ -102,7 +102,7 @@ std::string describe_table(const stream_facts& info) {
 }
 
 exit_status create_stream(const settings& values) {
-    const auto admin = open_admin(values, true);
+    const auto admin = open_admin(values, file_use::create);
     if (!admin) return complain(admin.error());
     std::optional<milliseconds> retention;
     if (values.has("retention")) {
@@ -118,7 +118,7 @@ exit_status create_stream(const settings& values) {
 }
 
 exit_status describe_stream(const settings& values) {
-    const auto admin = open_admin(values);
+    const auto admin = open_admin(values, file_use::read);
     if (!admin) return complain(admin.error());
     const auto info = (*admin)->describe();
     if (!info) return complain(info.error());
@@ -211,10 +211,11 @@ exit_status trim_stream(const settings& values) {
     const auto trimmed = admin->trim(where.stream, what);
     if (!trimmed) return complain(trimmed.error());
     return print(fmt::format(
-        "removed {} record{} ({} bytes) and {} shard{}\n",
+        "removed {} record{} ({} byte{}) and {} shard{}\n",
         trimmed->records,
         trimmed->records == 1 ? "" : "s",
         trimmed->bytes,
+        trimmed->bytes == 1 ? "" : "s",
         trimmed->shards.size(),
         trimmed->shards.size() == 1 ? "" : "s"
     ));

@@ -81,7 +81,7 @@ result<sqlite_outbox_admin> sqlite_outbox_admin::open(
 ) {
     auto db = database::open(
         path,
-        {.mode = sqlite::open_mode::must_exist,
+        {.mode = options.only_reads ? sqlite::open_mode::to_read : sqlite::open_mode::must_exist,
          .busy_timeout = options.busy_timeout,
          .name = std::move(options.name),
          .when_missing = when_missing}

@@ -14,6 +14,7 @@ namespace millrace {
 struct sqlite_outbox_admin_options {
     std::string name;                  ///< How messages name the file, such as its URL; the path when empty.
     milliseconds busy_timeout{5'000};  ///< How long a call waits for other writers before `unavailable`.
+    bool only_reads{false};            ///< Then the file need not be writable.
 };
 
 class sqlite_outbox_admin final : public outbox_admin {

@@ -320,12 +320,12 @@ result<std::int64_t> schema_of(database& db) {
     return known;
 }
 
-}  // namespace
+constexpr auto known = sqlite_lease_store::schema_known;
 
-result<void> ensure(database& db) {
+/// The version of tables that can be used, 0 for none.
+result<std::int64_t> usable_schema(database& db) {
     auto found = schema_of(db);
-    if (!found) return tl::unexpected(std::move(found.error()));
-    constexpr auto known = sqlite_lease_store::schema_known;
+    if (!found) return found;
     if (*found > known) {
         return fail(
             errc::wrong_version,
@@ -339,7 +339,23 @@ result<void> ensure(database& db) {
             )
         );
     }
-    if (auto ours = check_tables(db); !ours || *found == known) return ours;
+    if (auto ours = check_tables(db); !ours) return tl::unexpected(std::move(ours.error()));
+    return found;
+}
+
+}  // namespace
+
+result<void> check(database& db) {
+    const auto found = usable_schema(db);
+    if (!found) return tl::unexpected(found.error());
+    if (*found > 0) return {};
+    return fail(errc::not_found, fmt::format("{} knows no group; one is made at its first start", db.name()));
+}
+
+result<void> ensure(database& db) {
+    const auto found = usable_schema(db);
+    if (!found) return tl::unexpected(found.error());
+    if (*found == known) return {};
     auto writing = db.begin(sqlite::transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
     if (auto made = db.execute(layout); !made) return made;

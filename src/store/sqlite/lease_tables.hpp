@@ -19,6 +19,9 @@ namespace millrace::lease_tables {
 /// newer program has made them.
 result<void> ensure(sqlite::database& db);
 
+/// Makes nothing: `not_found` when the tables are missing.
+result<void> check(sqlite::database& db);
+
 /// The groups of a stream that have any row.
 result<std::vector<std::string>> list_groups(sqlite::database& db, std::string_view stream);
 

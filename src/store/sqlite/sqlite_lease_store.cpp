@@ -11,16 +11,19 @@ namespace millrace {
 namespace {
 
 result<sqlite::database> open(const sqlite_lease_store_options& options) {
+    using sqlite::open_mode;
+    const auto write = options.create_file ? open_mode::create : open_mode::must_exist;
     auto db = sqlite::database::open(
         options.path,
-        {.mode = options.create_file ? sqlite::open_mode::create : sqlite::open_mode::must_exist,
+        {.mode = options.only_reads ? open_mode::to_read : write,
          .busy_timeout = options.busy_timeout,
          .sync = sqlite::durability::full,
          .name = options.name,
          .when_missing = options.when_missing}
     );
     if (!db) return db;
-    if (auto ready = lease_tables::ensure(*db); !ready) return tl::unexpected(std::move(ready.error()));
+    const auto ready = options.only_reads ? lease_tables::check(*db) : lease_tables::ensure(*db);
+    if (!ready) return tl::unexpected(ready.error());
     return db;
 }
 

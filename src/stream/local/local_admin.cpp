@@ -78,7 +78,8 @@ local_admin& local_admin::operator=(local_admin&&) noexcept = default;
 local_admin::~local_admin() = default;
 
 result<local_admin> local_admin::open(const std::string& file, local_admin_options options) {
-    auto db = open_streams(file, sqlite::open_mode::must_exist, options.busy_timeout);
+    const auto mode = options.only_reads ? sqlite::open_mode::to_read : sqlite::open_mode::must_exist;
+    auto db = open_streams(file, mode, options.busy_timeout);
     if (!db) return pass(db.error());
     return local_admin(std::make_unique<impl>(impl{std::move(*db), std::move(options), {}}));
 }

@@ -25,6 +25,7 @@ namespace millrace {
 
 struct local_admin_options {
     milliseconds busy_timeout{5'000};  ///< How long a call waits for writers before `unavailable`.
+    bool only_reads{false};            ///< Then a file that is opened need not be writable.
     local_limits limits;
     local_clock clock{system_wall_time};
     std::uint32_t shards_max{10'000};      ///< Of a stream that is made.

@@ -12,13 +12,6 @@ namespace millrace {
 
 namespace {
 
-result<sqlite::database> open_for_reading(const std::string& file, milliseconds busy_timeout) {
-    // One that may lock makes listings exact.
-    auto db = local::open_streams(file, sqlite::open_mode::must_exist, busy_timeout);
-    if (db || db.error().code != errc::permission_denied) return db;
-    return local::open_streams(file, sqlite::open_mode::read_only, busy_timeout);
-}
-
 sqlite::db_thread_options thread_options(const local_source_options& options) {
     sqlite::db_thread_options thread;
     thread.watch_max = std::clamp(options.watch_max, milliseconds{1}, milliseconds{10});
@@ -34,7 +27,9 @@ struct local_source::impl {
           clock(options.clock),
           thread(
               home,
-              [file, wait = options.busy_timeout] { return open_for_reading(file, wait); },
+              [file, wait = options.busy_timeout] {
+                  return local::open_streams(file, sqlite::open_mode::to_read, wait);
+              },
               thread_options(options)
           ) {}
 

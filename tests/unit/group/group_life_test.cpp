@@ -411,7 +411,7 @@ struct GroupReset : GroupWorld {
         std::optional<result<reset_report>> outcome;
         sim_host host{world, random};
         fake_lease_store store{table, world, host, random, plan};
-        group_reset tool{host, store, {.force = force}, {"tool", "b", "n", 1, 1}, {}};
+        group_reset tool{host, store, {.force = force}, {"tool", "b", "n", 1, 1}, {}, 2s};
         tool.start([&](const result<reset_report>& o) { outcome = o; });
         world.run_for(span);
         return outcome;
@@ -459,6 +459,14 @@ TEST_F(GroupReset, ForcedItEndsTheSessionsAndTheirWritesAreRefused) {
     EXPECT_EQ(a.sessions_ended, 1);
     EXPECT_EQ(a.losses.size(), 4U);
     EXPECT_EQ(a.held.size(), 4U);
+}
+
+TEST_F(GroupReset, GivesUpAStoreThatFailsForLongerThanItsWait) {
+    plan.down = true;
+    EXPECT_FALSE(reset(false, 1'900ms)) << "it tries again";
+    const auto outcome = reset(false, 3s);
+    ASSERT_TRUE(outcome && !*outcome);
+    EXPECT_EQ(outcome->error().code, errc::unavailable);
 }
 
 TEST(ResetPlan, ReopensParentsBeforeTheirChildren) {
