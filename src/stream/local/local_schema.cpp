@@ -2,6 +2,7 @@
 
 #include "table_check.hpp"
 
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -91,6 +92,23 @@ result<void> look_into_tables(sqlite::database& db) {
     return {};
 }
 
+/// A stream behind a file, where the file alone belongs.
+result<void> check_is_no_stream(const std::string& file) {
+    std::error_code ignored;  // what cannot be told is left to the opening
+    const auto parent = std::filesystem::path(file).parent_path();
+    if (!std::filesystem::is_regular_file(parent, ignored)) return {};
+    return fail(
+        errc::not_found,
+        fmt::format(
+            "cannot open local:{0}: \"{1}\" is a file and no directory; a sink is the file alone, local:{1}, "
+            "and "
+            "the topic of each event names its stream",
+            file,
+            parent.string()
+        )
+    );
+}
+
 }  // namespace
 
 error damaged(error why) {
@@ -148,6 +166,7 @@ result<void> check_schema(sqlite::database& db) {
 result<sqlite::database> open_streams(
     const std::string& file, sqlite::open_mode mode, milliseconds busy_timeout
 ) {
+    if (auto fits = check_is_no_stream(file); !fits) return tl::unexpected(std::move(fits.error()));
     auto db = sqlite::database::open(
         file,
         {.mode = mode,
