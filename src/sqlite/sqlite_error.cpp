@@ -1,10 +1,10 @@
 #include "sqlite_error.hpp"
 
-#include <cstdint>
+#include <cerrno>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <sys/statvfs.h>
 
 namespace millrace::sqlite {
 
@@ -25,16 +25,13 @@ constexpr verdict full{
     retry_advice::after_delay,
     "the disk, the quota or the size limit of the database is full; make room"};
 
-/// SQLite reports some writes that find no room as a failed disk: those that make the file -shm larger.
-bool disk_is_full(sqlite3* db) {
-    const char* const path = db != nullptr ? sqlite3_db_filename(db, "main") : nullptr;
-    if (path == nullptr || *path == '\0') return false;
-    struct statvfs room {};
-    constexpr std::uint64_t least = 64 * 1024;  // what -shm grows by, and some
-    return ::statvfs(path, &room) == 0 && std::uint64_t{room.f_bavail} * room.f_frsize < least;
+/// SQLite reports some writes that find no room as a failed disk: those beyond a quota or a limit, of which
+/// it leaves the system's number as it is, and those that make the file -shm larger.
+bool no_room(int code, int of_system) {
+    return code == SQLITE_IOERR_SHMSIZE || of_system == ENOSPC || of_system == EDQUOT || of_system == EFBIG;
 }
 
-verdict judge(sqlite3* db, int code, std::string_view message) {
+verdict judge(int code, int of_system, std::string_view message) {
     switch (code & 0xff) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
@@ -77,7 +74,7 @@ verdict judge(sqlite3* db, int code, std::string_view message) {
         case SQLITE_CORRUPT:
             return {errc::corrupt, retry_advice::never, "the file is damaged; restore it from a backup"};
         case SQLITE_IOERR:
-            if (disk_is_full(db)) return full;
+            if (no_room(code, of_system)) return full;
             return {
                 errc::unavailable,
                 retry_advice::after_delay,
@@ -107,10 +104,11 @@ verdict judge(sqlite3* db, int code, std::string_view message) {
 }  // namespace
 
 error make_error(sqlite3* db, int code, std::string_view file, std::string_view doing) {
+    const int of_system = errno;
     const std::string_view message = db != nullptr && (sqlite3_errcode(db) & 0xff) == (code & 0xff)
                                          ? sqlite3_errmsg(db)
                                          : sqlite3_errstr(code);
-    const auto found = judge(db, code, message);
+    const auto found = judge(code, of_system, message);
     return {
         found.code,
         found.retry,

@@ -244,6 +244,29 @@ TEST_F(CliFiles, ATopicWithoutAStreamIsNamed) {
     EXPECT_THAT(done.errors, HasSubstr("bills"));
 }
 
+TEST_F(CliFiles, ASinkWithAStreamBehindItsFileIsToldTheFileAlone) {
+    make_outbox();
+    make_stream();
+    expect_failure(
+        millrace({"relay", "--outbox", outbox(), "--sink", stream(), "--once"}),
+        {"\"" + path("streams.db") + "\" is a file",
+         "a sink is the file alone, " + sink() + ", and the topic"}
+    );
+}
+
+TEST_F(CliFiles, AFileThatMayNotGrowIsSaidToBeFull) {
+    make_outbox();
+    const std::string put =
+        "trap '' XFSZ; ulimit -f {}; $M outbox put --outbox sqlite:shop.db --topic t --value v";
+    const std::string advice = "the size limit of the database is full; make room";
+    // The file -shm, then the log: SQLite calls both a failed disk.
+    expect_failure(shell(fmt::format(fmt::runtime(put), 8)), {advice});
+    expect_failure(
+        shell(fmt::format(fmt::runtime(put), 64) + "$(head -c 100000 /dev/zero | tr '\\0' x)"), {advice}
+    );
+    EXPECT_THAT(ok({"outbox", "stats", "--outbox", outbox(), "--json"}), HasSubstr("\"backlog\":0"));
+}
+
 TEST_F(CliFiles, BothMissingFilesOfARelayAreReported) {
     const auto done = millrace(relay_once());
     EXPECT_EQ(done.status, 1);
