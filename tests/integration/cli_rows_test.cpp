@@ -126,6 +126,18 @@ TEST_F(CliRows, AnOversizeValueMeetsThePolicyAndTheOthersAreDelivered) {
         << "it stays";
 }
 
+TEST_F(CliRows, ATopicThatNoStreamCanBearIsNotAdvisedToBeCreated) {
+    insert("('bad topic/\u00fc','k','1',NULL)");
+    EXPECT_EQ(millrace(relay_once()).status, 1);
+    EXPECT_THAT(
+        dead(),
+        AllOf(
+            HasSubstr("can hold no such stream: stream name "),
+            testing::Not(HasSubstr("millrace stream create"))
+        )
+    );
+}
+
 TEST_F(CliRows, ATopicWithoutAStreamIsPutAwayWithAdviceAndArrivesInOrderOnceThereIsOne) {
     std::string rows;
     for (int i = 0; i < 20; ++i)

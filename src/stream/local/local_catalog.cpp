@@ -1,6 +1,7 @@
 #include "local_catalog.hpp"
 
 #include "local_schema.hpp"
+#include "local_url.hpp"
 #include "text/nearest.hpp"
 
 #include <algorithm>
@@ -54,6 +55,13 @@ result<shard_entry> read_shard(const sqlite::database& db, const sqlite::stateme
 }
 
 error missing_stream(sqlite::database& db, std::string_view name) {
+    if (const auto usable = check_stream_name(name); !usable) {
+        return {
+            errc::not_found,
+            retry_advice::never,
+            false,
+            fmt::format("{} can hold no such stream: {}", db.name(), usable.error().detail)};
+    }
     const auto names = stream_names(db).value_or(std::vector<std::string>{});
     const std::vector<std::string_view> candidates(names.begin(), names.end());
     return {
