@@ -308,12 +308,11 @@ line_reader::outcome line_reader::fill(std::chrono::milliseconds patience) {
         scanned_ -= begin_;
         begin_ = 0;
     }
-    struct pollfd ready {
-        fd_, POLLIN, 0
-    };
-    const int n = ::poll(&ready, 1, static_cast<int>(patience.count()));
+    std::array<struct pollfd, 2> ready{{{fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
+    const int n = ::poll(ready.data(), ready.size(), static_cast<int>(patience.count()));
     if (n == 0) return outcome::idle;
     if (n < 0) return errno == EINTR ? outcome::idle : outcome::failed;
+    if (ready[1].revents != 0) return outcome::stopped;
     const std::size_t old = buffer_.size();
     buffer_.resize(old + step);
     const ssize_t got = ::read(fd_, buffer_.data() + old, step);

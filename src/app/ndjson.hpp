@@ -27,12 +27,15 @@ public:
     enum class outcome : std::uint8_t {
         line,
         end,
+        stopped,   ///< `stop_fd` became readable.
         idle,      ///< Nothing came for the time that the caller is ready to wait.
         too_long,  ///< The next line exceeds the limit.
         failed,    ///< `errno` says why.
     };
 
-    line_reader(int fd, std::size_t line_bytes_max) : fd_(fd), line_bytes_max_(line_bytes_max) {}
+    /// Once `stop_fd` is readable, no more is read than has been; none with -1.
+    line_reader(int fd, std::size_t line_bytes_max, int stop_fd = -1)
+        : fd_(fd), stop_fd_(stop_fd), line_bytes_max_(line_bytes_max) {}
 
     /// `line` is valid until the next call: without its end, and without a byte order mark at the very
     /// beginning. The last line needs no end.
@@ -45,6 +48,7 @@ private:
     outcome fill(std::chrono::milliseconds patience);
 
     int fd_;
+    int stop_fd_;
     std::size_t line_bytes_max_;
     std::string buffer_;
     std::size_t begin_{0};    ///< Of the next line.

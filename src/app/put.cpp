@@ -5,6 +5,7 @@
 #include "ndjson.hpp"
 #include "output.hpp"
 #include "record/bytes_text.hpp"
+#include "stop_signals.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -81,12 +82,14 @@ public:
           bytes_max_(values.bytes("batch-bytes")),
           patience_(std::chrono::ceil<std::chrono::milliseconds>(values.duration("batch-delay"))),
           line_bytes_max_(values.bytes("line-bytes-max")),
-          reader_(STDIN_FILENO, line_bytes_max_) {}
+          reader_(STDIN_FILENO, line_bytes_max_, signals_.fd()) {}
 
+    /// Gives how many events were written.
     result<std::uint64_t> run() {
         while (true) {
             std::string_view line;
-            switch (reader_.next(line, patience_)) {
+            const auto got = reader_.next(line, patience_);
+            switch (got) {
                 case line_reader::outcome::line:
                     if (auto taken = take(line); !taken) return tl::unexpected(taken.error());
                     break;
@@ -94,9 +97,11 @@ public:
                     // A writer that pauses must not wait for the rest of a batch.
                     if (auto done = flush(); !done) return tl::unexpected(done.error());
                     break;
+                case line_reader::outcome::stopped:
                 case line_reader::outcome::end:
                     if (auto done = flush(); !done) return tl::unexpected(done.error());
                     line_.clear();
+                    if (got == line_reader::outcome::stopped) say_stopped();
                     return written_;
                 case line_reader::outcome::too_long:
                     return bad_line(fmt::format("longer than {} bytes (--line-bytes-max)", line_bytes_max_));
@@ -122,6 +127,13 @@ private:
         batch_.push_back(std::move(*parsed));
         if (batch_.size() < rows_max_ && bytes_ < bytes_max_) return {};
         return flush();
+    }
+
+    void say_stopped() const {
+        say(fmt::format(
+            "millrace: stopped by a signal; all up to line {} was written, and nothing behind it was read\n",
+            reader_.number()
+        ));
     }
 
     [[nodiscard]] tl::unexpected<error> bad_line(std::string_view why) const {
@@ -171,6 +183,7 @@ private:
     std::size_t bytes_max_;
     std::chrono::milliseconds patience_;
     std::uint64_t line_bytes_max_;
+    stop_signals signals_;
     line_reader reader_;
     std::vector<event> batch_;
     std::size_t bytes_{0};

@@ -2,8 +2,14 @@
 #include "write_lock.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <memory>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace millrace::cli {
 namespace {
@@ -130,6 +136,37 @@ TEST_F(CliPut, AnEventThatTheStreamRefusesIsNamedByItsLine) {
         millrace({"stream", "put", "--stream", stream(), "--value", "v", "--key", std::string(70'000, 'k')});
     EXPECT_EQ(alone.status, 2);
     EXPECT_THAT(alone.errors, HasSubstr("the key has 70000 bytes"));
+}
+
+TEST_F(CliPut, ASignalWritesWhatWasReadAndSaysHowFarThatIs) {
+    make_stream();
+    ASSERT_EQ(::mkfifo(path("lines").c_str(), 0600), 0);
+    const int pipe = ::open(path("lines").c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_GE(pipe, 0);
+    support::spawn_options options;
+    options.output = path("put.out");
+    options.errors = path("put.err");
+    support::process put(
+        {"/bin/bash",
+         "-c",
+         "exec '" MILLRACE_PROGRAM "' stream put --batch-delay 1m --stream '" + stream() + "' < '" +
+             path("lines") + "'"},
+        options
+    );
+    const std::string lines = "{\"value\":\"1\"}\n{\"value\":\"2\"}\n{\"val";
+    ASSERT_EQ(::write(pipe, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
+    EXPECT_TRUE(support::eventually(std::chrono::seconds{15}, [&] {
+        int unread = 1;
+        return ::ioctl(pipe, FIONREAD, &unread) == 0 && unread == 0;
+    }));
+    put.signal(SIGTERM);
+    const auto ended = put.wait(std::chrono::seconds{15});
+    ::close(pipe);
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 0) << said("put");
+    EXPECT_EQ(printed("put"), "wrote 2 events\n");
+    EXPECT_THAT(said("put"), HasSubstr("stopped by a signal; all up to line 2 was written"));
+    EXPECT_THAT(ok({"stream", "describe", "--stream", stream(), "--json"}), HasSubstr("\"records\":2,"));
 }
 
 TEST_F(CliPut, ALockedOutboxIsWaitedForAsLongAsAsked) {
