@@ -297,6 +297,16 @@ command_line parse_command_line(std::vector<std::string> words, faults& found) {
     return out;
 }
 
+/// Sections of other commands are not used here, and still a fault of the file.
+void check_other_sections(const command_spec& used, const config_values& file, faults& found) {
+    for (const command_spec& other : commands()) {
+        const auto section = file.find(other.path);
+        if (section == file.end() || other.path == used.path) continue;
+        const settings values = settings::resolve(other, section->second, {}, false, found);
+        if (other.check != nullptr) other.check(values, found);
+    }
+}
+
 int run_program(std::vector<std::string> words) {
     const auto code = [](exit_status status) { return static_cast<int>(status); };
     faults found;
@@ -312,6 +322,7 @@ int run_program(std::vector<std::string> words) {
     for (const given_value& flag : line.flags) {
         if (line.command->configurable && flag.option == "config") {
             file = read_config(flag.text, process_environment(), found);
+            check_other_sections(*line.command, file, found);
         }
     }
     const settings values =

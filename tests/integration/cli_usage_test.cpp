@@ -147,6 +147,37 @@ TEST_F(CliConfig, ExplainShowsValuesWithTheirOrigin) {
     );
 }
 
+TEST_F(CliConfig, ExplainLaysFlagsWithoutACommandOverTheOnlySection) {
+    write("m.yaml", "relay:\n  lease: 3s\n");
+    EXPECT_THAT(
+        ok({"config", "explain", path("m.yaml"), "--lease", "4s"}),
+        testing::ContainsRegex("relay\\.lease +4s +flag\n")
+    );
+    write("both.yaml", "relay:\n  lease: 3s\nconsume:\n  threads: 2\n");
+    const auto done = millrace({"config", "explain", path("both.yaml"), "--lease", "4s"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(
+        done.errors, HasSubstr("--lease needs its command: write millrace config explain FILE relay")
+    );
+}
+
+TEST_F(CliConfig, WhatIsNotSetIsNullInJson) {
+    write("m.yaml", "relay:\n  lease: 3s\n");
+    EXPECT_THAT(
+        ok({"config", "explain", "--json", path("m.yaml")}),
+        HasSubstr(R"({"section":"relay","key":"sink","value":null,"origin":"not set"})")
+    );
+}
+
+TEST_F(CliConfig, AFaultInTheSectionOfAnotherCommandIsOneOfTheFile) {
+    make_outbox();
+    make_stream();
+    write("m.yaml", "relay:\n  sink: " + sink() + "\nconsume:\n  lease: 1ms\n");
+    const auto done = millrace({"relay", "--config", path("m.yaml"), "--outbox", outbox(), "--once"});
+    EXPECT_EQ(done.status, 2) << done.output;
+    EXPECT_THAT(done.errors, HasSubstr("m.yaml:4:10: lease: "));
+}
+
 TEST_F(CliConfig, ExplainHidesWhatComesFromTheEnvironment) {
     write("m.yaml", "relay:\n  outbox: sqlite:${ENV:HOME}/x.db\n");
     const std::string out = ok({"config", "explain", path("m.yaml")});

@@ -7,7 +7,7 @@
 #include "reference.hpp"
 #include "settings.hpp"
 
-#include <cstdio>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ exit_status check_file(const settings& values) {
 struct explained {
     std::string command;
     std::string key;
-    std::string value;
+    std::optional<std::string> value;  ///< Not set without one.
     std::string origin;
 };
 
@@ -71,7 +71,7 @@ std::vector<explained> explain(const std::vector<settings>& sections) {
             rows.push_back(
                 {std::string{section.command().path},
                  config_key(s.option->name),
-                 s.values.empty() ? "-" : s.shown,
+                 s.values.empty() ? std::nullopt : std::optional(s.shown),
                  s.values.empty() ? "not set" : s.origin}
             );
         }
@@ -83,14 +83,15 @@ exit_status print_explained(const std::vector<explained>& rows, bool as_json) {
     if (!as_json) {
         table out({"option", "value", "origin"});
         for (const explained& r : rows)
-            out.add({fmt::format("{}.{}", r.command, r.key), r.value, r.origin});
+            out.add({fmt::format("{}.{}", r.command, r.key), r.value.value_or("-"), r.origin});
         return print(out.text());
     }
     std::string out = "[";
     for (const explained& r : rows) {
         if (out.size() > 1) out += ",\n ";
         out += R"({"section":)" + json_string(r.command) + R"(,"key":)" + json_string(r.key) +
-               R"(,"value":)" + json_string(r.value) + R"(,"origin":)" + json_string(r.origin) + "}";
+               R"(,"value":)" + (r.value ? json_string(*r.value) : "null") + R"(,"origin":)" +
+               json_string(r.origin) + "}";
     }
     return print(out + "]\n");
 }
@@ -99,9 +100,17 @@ exit_status print_explained(const std::vector<explained>& rows, bool as_json) {
 exit_status explain_file(const settings& values) {
     faults found;
     const config_values read = read_config(values.text("file"), process_environment(), found);
-    const std::vector<std::string>& words = values.list("words");
+    std::vector<std::string> words = values.list("words");
+    // Flags without a command are of the only one that the file has.
+    const bool only_flags = !words.empty() && words.front().starts_with('-');
+    if (only_flags && read.size() == 1) words.insert(words.begin(), read.begin()->first);
     command_line line;
-    if (!words.empty()) {
+    if (only_flags && read.size() != 1) {
+        found.add(fmt::format(
+            "{0} needs its command: write millrace config explain FILE relay {0} ... or consume {0} ...",
+            words.front()
+        ));
+    } else if (!words.empty()) {
         line = parse_command_line(words, found);
         if (line.command != nullptr && !line.command->configurable) {
             found.add(fmt::format("{} takes no configuration", line.command->path));

@@ -214,7 +214,10 @@ exit_status summarise(const settings& values, const consumer_status& s, const wo
         retry_advice::never,
         false,
         fmt::format(
-            "{} shards of {} were stopped by --on-failure stop", s.shards_stopped, values.text("stream")
+            "{} of {} {} stopped by --on-failure stop",
+            s.shards_stopped == 1 ? "1 shard" : fmt::format("{} shards", s.shards_stopped),
+            values.text("stream"),
+            s.shards_stopped == 1 ? "was" : "were"
         )});
 }
 
