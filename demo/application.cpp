@@ -1,5 +1,7 @@
 #include "application.hpp"
 
+#include "local_url.hpp"
+#include "ndjson.hpp"
 #include "support/delivery_check.hpp"
 #include "support/process.hpp"
 
@@ -90,23 +92,22 @@ workload read_events(const std::filesystem::path& path) {
     work.topics.clear();
     std::string line;
     for (std::uint64_t number = 1; std::getline(file, line); ++number) {
-        if (line.empty()) continue;
-        boost::system::error_code bad;
-        auto event = json::parse(line, bad);
-        const auto* topic = !bad && event.is_object() ? event.get_object().if_contains("topic") : nullptr;
-        if (topic == nullptr || !topic->is_string()) {
-            throw std::runtime_error(fmt::format(
-                "{}: line {}: not an event; expected an object with \"topic\"", path.string(), number
-            ));
-        }
-        const std::string name{topic->get_string()};
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        const auto refuse = [&](const error& why) {
+            throw input_fault(fmt::format("{}:{}: {}", path.string(), number, why.detail));
+        };
+        const auto understood = app::parse_event(line);
+        if (!understood) refuse(understood.error());
+        const auto& name = understood->topic;
+        if (const auto usable = check_stream_name(name); !usable) refuse(usable.error());
+        auto event = json::parse(line);
         if (std::ranges::find(work.topics, name) == work.topics.end()) work.topics.push_back(name);
         auto& headers = event.get_object()["headers"];
         if (!headers.is_array()) headers = json::array{};
         headers.get_array().push_back(number_header(work.lines.size() + 1));
         work.lines.push_back(json::serialize(event));
     }
-    if (work.lines.empty()) throw std::runtime_error(fmt::format("{}: holds no event", path.string()));
+    if (work.lines.empty()) throw input_fault(fmt::format("{}: holds no event", path.string()));
     return work;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,12 @@ struct workload {
     [[nodiscard]] std::uint64_t events() const { return lines.empty() ? orders : lines.size(); }
 };
 
-/// Reads the reader's events, adds the header by which they are counted. Throws std::runtime_error naming the
-/// line.
+/// What the reader gave cannot be used; names the place.
+struct input_fault : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Reads the reader's events, adds the header by which they are counted. Throws input_fault with FILE:LINE.
 [[nodiscard]] workload read_events(const std::filesystem::path& file);
 
 class application {

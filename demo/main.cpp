@@ -8,6 +8,7 @@
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -39,24 +40,31 @@ struct arguments {
     std::string dynamodb;
 };
 
+std::uint64_t number(const std::string& text) {
+    std::uint64_t value = 0;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (fault == std::errc{} && end == text.data() + text.size() && value > 0) return value;
+    throw input_fault(fmt::format("--orders: \"{}\" is no number above 0", text));
+}
+
 arguments parse(int argc, char** argv) {
     arguments result;
     for (int i = 1; i < argc; ++i) {
         const std::string argument = argv[i];
         const auto value = [&]() -> std::string {
-            if (++i == argc) throw std::runtime_error(argument + " needs a value");
+            if (++i == argc) throw input_fault(argument + " needs a value");
             return argv[i];
         };
         if (argument == "--millrace") {
             result.millrace = std::filesystem::absolute(value()).string();
         } else if (argument == "--orders") {
-            result.orders = std::stoull(value());
+            result.orders = number(value());
         } else if (argument == "--kinesis") {
             result.kinesis = value();
         } else if (argument == "--dynamodb") {
             result.dynamodb = value();
         } else if (argument.starts_with("--") || result.events) {
-            throw std::runtime_error("usage: ./dev run [kinesis] [--orders N | events.ndjson]");
+            throw input_fault("usage: ./dev run [kinesis] [--orders N | events.ndjson]");
         } else {
             result.events = argument;
         }
@@ -190,6 +198,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return millrace::demo::run(argc, argv);
+    } catch (const millrace::demo::input_fault& fault) {
+        fmt::print(stderr, "{}\n", fault.what());
+        return 2;
     } catch (const std::exception& problem) {
         fmt::print(stderr, "millrace-demo: {}\n", problem.what());
         return 1;

@@ -26,7 +26,7 @@ public:
 };
 
 int main(int argc, char** argv) {
-    if (argc != 4) return 2;
+    if (argc != 4) return std::fputs("usage: consume STREAM_URL GROUP STATE_URL\n", stderr), 2;
     millrace::consumer_settings settings;
     settings.stream = argv[1];
     settings.group = argv[2];

@@ -81,7 +81,8 @@ private:
 };
 
 int main(int argc, char** argv) {
-    if (argc < 4) return 2;
+    if (argc < 4)
+        return std::fputs("usage: exactly_once STREAM_URL GROUP POSTGRESQL_URL [LEASE_SECONDS]\n", stderr), 2;
     millrace::consumer_settings settings;
     settings.stream = argv[1];
     settings.group = argv[2];

@@ -29,8 +29,9 @@ bool write_order(sqlite3* db, const std::string& order) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc != 3) return std::fputs("usage: outbox_writer DATABASE ORDER\n", stderr), 2;
     sqlite3* db = nullptr;
-    if (argc != 3 || sqlite3_open(argv[1], &db) != SQLITE_OK) return 2;
+    if (sqlite3_open(argv[1], &db) != SQLITE_OK) return std::fprintf(stderr, "%s\n", sqlite3_errmsg(db)), 1;
     sqlite3_busy_timeout(db, 5'000);
     const bool ready = execute(db, "CREATE TABLE IF NOT EXISTS orders (name TEXT PRIMARY KEY)") &&
                        millrace::create_outbox(db);

@@ -6,7 +6,7 @@
 #include <utility>
 
 int main(int argc, char** argv) {
-    if (argc != 3) return 2;
+    if (argc != 3) return std::fputs("usage: run_relay OUTBOX_URL SINK_URL\n", stderr), 2;
     millrace::relay_settings settings;
     settings.outbox = argv[1];
     settings.sink = argv[2];

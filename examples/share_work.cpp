@@ -8,7 +8,7 @@
 #include <utility>
 
 int main(int argc, char** argv) {
-    if (argc < 3) return 2;
+    if (argc < 3) return std::fputs("usage: share_work STATE_URL MAILBOX...\n", stderr), 2;
     millrace::group_settings settings;
     settings.name = "mail";
     settings.state = argv[1];

@@ -38,6 +38,18 @@ TEST(Examples, AnOrderGoesFromItsTransactionThroughRelayAndConsumer) {
     EXPECT_EQ(run({MILLRACE_EXAMPLE_CONSUME, streams + "/orders", "billing", state}).output, "");
 }
 
+TEST(Examples, OneThatIsCalledWronglyPrintsItsUsage) {
+    for (const auto* program :
+         {MILLRACE_EXAMPLE_OUTBOX_WRITER,
+          MILLRACE_EXAMPLE_RUN_RELAY,
+          MILLRACE_EXAMPLE_CONSUME,
+          MILLRACE_EXAMPLE_SHARE_WORK}) {
+        const auto done = run({program});
+        EXPECT_EQ(done.status, 2) << program;
+        EXPECT_EQ(done.errors.find("usage: "), 0U) << program << ": " << done.errors;
+    }
+}
+
 TEST(Examples, MailboxesAreSharedAndEachLetterIsHandledOnce) {
     const support::temporary_folder folder;
     const auto state = "sqlite:" + folder.file("state.db");
