@@ -64,7 +64,7 @@ result<void> line_output::write(
     std::string_view lines, const std::stop_token& stop, const std::function<bool()>& may_write
 ) {
     const std::lock_guard lock(turn_);
-    if (broken_) return gone(EPIPE);
+    if (broken_) return tl::unexpected(*broken_);
     std::chrono::milliseconds stalled{0};
     bool begun = false;
     while (!lines.empty()) {
@@ -80,7 +80,7 @@ result<void> line_output::write(
         if (errno == EINTR) continue;
         result<void> room = errno == EAGAIN ? wait_for_room(stop, stalled) : gone(errno);
         if (room) continue;
-        broken_ = begun || room.error().code == errc::unavailable;
+        if (begun || room.error().code == errc::unavailable) broken_ = room.error();
         return room;
     }
     return {};

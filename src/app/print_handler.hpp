@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,7 +43,7 @@ private:
     int fd_;
     bool own_{false};
     std::mutex turn_;
-    bool broken_{false};  ///< A line was cut short; nothing may follow it.
+    std::optional<error> broken_{};  ///< Why nothing may follow: it is gone, or a line was cut short.
 };
 
 class print_handler final : public record_handler {
