@@ -59,6 +59,10 @@ result<void> lease_leadership::make_member() {
 }
 
 result<void> lease_leadership::start() {
+    // What cannot be read would be read again for ever.
+    member_->store().list_shards(alive_.guard([this](const result<std::vector<shard_row>>& rows) {
+        if (!rows && rows.error().code == errc::corrupt) failed_(rows.error());
+    }));
     return member_->start();
 }
 

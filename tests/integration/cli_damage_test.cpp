@@ -149,7 +149,8 @@ TEST_F(CliDamage, ADamagedRowOfTheStateEndsAConsumerAtOnceAndItsAdviceWorks) {
     ok(relay_once());
     EXPECT_EQ(lines(ok(consume())), 3);
     ASSERT_EQ(shell("sqlite3 state.db \"update millrace_shard set parents='xx', sequence='abc'\"").status, 0);
-    for (const words& more : {words{"--idle-exit", "1"}, words{"--all-shards", "--idle-exit", "1"}}) {
+    for (const words& more :
+         {words{"--print"}, words{"--idle-exit", "1"}, words{"--all-shards", "--idle-exit", "1"}}) {
         const auto refused = millrace(consume(more));
         EXPECT_EQ(refused.status, 1);
         EXPECT_THAT(
@@ -162,6 +163,34 @@ TEST_F(CliDamage, ADamagedRowOfTheStateEndsAConsumerAtOnceAndItsAdviceWorks) {
     EXPECT_LT(std::chrono::steady_clock::now() - began, 3s) << "another attempt mends nothing";
     ASSERT_EQ(shell("sqlite3 state.db \"delete from millrace_shard\"").status, 0);
     EXPECT_EQ(lines(ok(consume())), 3);
+}
+
+TEST_F(CliDamage, ADamagedLeaseEndsARelayAtOnce) {
+    ok(relay_once());
+    put(3);
+    ASSERT_EQ(shell("sqlite3 shop.db \"update millrace_shard set parents='xx'\"").status, 0);
+    words for_ever = once();
+    std::erase(for_ever, "--once");
+    for (const words& command : {once(), for_ever}) {
+        const auto done = millrace(command);
+        EXPECT_EQ(done.status, 1);
+        EXPECT_THAT(done.errors, HasSubstr("\nmillrace: cannot read the leases in " + outbox()));
+    }
+}
+
+TEST_F(CliDamage, ARelayOnceSaysWhatItPublishedAndCouldNotDelete) {
+    put(3);
+    const std::string rule =
+        "CREATE TRIGGER kept BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'kept'); END";
+    ASSERT_EQ(shell("sqlite3 shop.db \"" + rule + "\"").status, 0);
+    words command = once();
+    command.insert(command.end(), {"--yield-after", "1s"});
+    const auto done = millrace(command);
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(
+        done.errors, HasSubstr("3 of them published and not deleted, so they will be repeated: cannot ")
+    );
+    EXPECT_THAT(done.errors, HasSubstr("kept"));
 }
 
 TEST_F(CliDamage, AGroupOfANewerProgramIsShownByNobody) {
