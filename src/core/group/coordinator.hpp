@@ -152,9 +152,7 @@ private:
     mono_time deadline_{mono_time::min()};
     step_count steps_{0};
     std::vector<group_action> actions_;
-    bool begun_{false};
-    bool failed_{false};
-    bool replan_{false};
+    bool begun_{false}, failed_{false}, replan_{false};
     bool urgent_{false};   // a checkpoint is due by its number of records
     bool changed_{false};  // rows of ours that the others should look at
 
