@@ -48,6 +48,7 @@ TEST(PostgresOutbox, ServesATableInGoharvestsLayoutAsItIs) {
     const auto dead = sure(place.admin().list_dead({}));
     ASSERT_EQ(dead.size(), 2u);
     EXPECT_THAT(dead[0].broken_headers, HasSubstr("as many header values"));
+    EXPECT_EQ(dead[0].stored_headers, "names {a,b}, values {1}");
 
     place.run("ALTER TABLE {} ALTER COLUMN create_time SET DEFAULT now()");
     EXPECT_EQ(sure(place.admin().retry_dead({.ids = {row_id{3}}, .topic = {}, .key = {}})), 1u);
