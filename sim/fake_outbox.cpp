@@ -211,7 +211,9 @@ result<void> outbox_table::bury(const bury_request& request, epoch mine) {
         const auto found = rows_.find(id);
         if (found == rows_.end()) continue;
         tell(change::buried, found->second);
-        dead_.push_back({std::move(found->second), request.reason, request.detail, request.attempts});
+        dead_.push_back(
+            {std::move(found->second), request.reason, request.detail, request.attempts, request.tried_for}
+        );
         rows_.erase(found);
     }
     return {};

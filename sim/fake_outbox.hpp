@@ -33,6 +33,7 @@ struct dead_row {
     std::string reason;
     std::string detail;
     std::uint32_t attempts{0};
+    nanoseconds tried_for{0};
 };
 
 [[nodiscard]] lane_key lane_of(const stored_row& row);

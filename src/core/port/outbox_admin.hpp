@@ -38,7 +38,7 @@ struct dead_event {
     std::string reason;  ///< Short and stable, such as `refused_record`.
     std::string error;
     std::uint32_t attempts{0};
-    wall_time first_at;  ///< When the row was given up first, and last.
+    wall_time first_at;  ///< When it was refused first, and when it was given up.
     wall_time last_at;
 };
 

@@ -157,6 +157,7 @@ struct bury_request {
 class outbox_source {
 public:
     virtual ~outbox_source() = default;
+    nanoseconds tried_for{0};  ///< Since the first of these attempts was refused.
 
     virtual void fetch(fetch_request request, completion<fetch_reply> done) = 0;
 

@@ -72,6 +72,7 @@ struct troubled_row {
     held_row row;
     bool suspect{false};
     std::uint32_t attempts{0};               ///< Verdicts that may mend.
+    mono_time first_attempt{};               ///< When the first of them came.
     std::shared_ptr<const error> verdict{};  ///< It is to be buried.
 };
 
@@ -84,7 +85,7 @@ struct lane {
         resting,  ///< Before the next attempt.
         to_bury,
         burying,
-        idle,  ///< Parked, or all rows are settled and those that were deferred must be read again.
+        idle,  ///< Parked, without a row.
     };
 
     lane(const lane_id& name, nanoseconds retry_min, nanoseconds retry_max)

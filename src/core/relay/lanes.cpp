@@ -164,7 +164,7 @@ lanes::work lanes::advance(
         ready_.push_front(&next);
         break;
     }
-    start_burials(out);
+    start_burials(now, out);
     return out;
 }
 
@@ -227,7 +227,7 @@ void lanes::convict(lane& which, work& out) {
     to_bury_.push_back(&which);
 }
 
-bury_request lanes::request_for(lane& which, std::size_t& rows) const {
+bury_request lanes::request_for(mono_time now, lane& which, std::size_t& rows) const {
     using condition = bury_request::condition;
     bury_request request;
     request.lane = which.id.key;
@@ -250,12 +250,12 @@ bury_request lanes::request_for(lane& which, std::size_t& rows) const {
     return request;
 }
 
-void lanes::start_burials(work& out) {
+void lanes::start_burials(mono_time now, work& out) {
     while (!to_bury_.empty() && burials_.size() < burials_max) {
         auto& which = *to_bury_.front();
         to_bury_.pop_front();
         std::size_t rows = 0;
-        auto request = request_for(which, rows);
+        auto request = request_for(now, which, rows);
         which.busy = rows;
         which.now = lane::state::burying;
         row_news news{
@@ -298,6 +298,7 @@ lanes::probe_result lanes::probed(
     which.wait.reset();
     clear_topic(which.id.key.topic);
     make_ready(which);
+        if (which.front().attempts > 0) request.tried_for = now - which.front().first_attempt;
     result.published = row;
     return result;
 }
@@ -309,7 +310,7 @@ bool lanes::refused(mono_time now, std::uint64_t random, lane& which, const erro
     const auto counted = verdict == blame::mends || verdict == blame::guilty;
     const auto of_topic = counted && why.code == errc::refused_topic;
     if (of_topic) suspect_topic(which.id.key.topic);
-    if (counted) ++which.front().attempts;
+    if (counted && which.front().attempts++ == 0) which.front().first_attempt = now;
     if (verdict == blame::guilty || (counted && exhausted(which.front().attempts, options_))) {
         which.front().verdict = std::make_shared<const error>(why);
         make_ready(which);

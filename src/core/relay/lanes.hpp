@@ -147,8 +147,8 @@ private:
     void wake(mono_time now);
     [[nodiscard]] bool proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room, work& out);
     void convict(lane& which, work& out);
-    void start_burials(work& out);
-    [[nodiscard]] bury_request request_for(lane& which, std::size_t& rows) const;
+    void start_burials(mono_time now, work& out);
+    [[nodiscard]] bury_request request_for(mono_time now, lane& which, std::size_t& rows) const;
     [[nodiscard]] bool refused(mono_time now, std::uint64_t random, lane& which, const error& why);
     void clear_topic(const std::string& topic);
     void release_scout(lane& which);

@@ -211,6 +211,7 @@ result<void> outbox_settling::bury_from(
     move.add(detail);
     move.add(request.attempts);
     if (only_parked) add(move, request.lane);
+    move.add(std::chrono::duration_cast<std::chrono::microseconds>(request.tried_for).count());
 
     db.set_limits(with(db.present_limits(), durability::durable));
     auto burying = db.begin();

@@ -226,7 +226,7 @@ std::string bury(const pieces& p, bool only_parked) {
         "\"timestamp\", created_at, reason, error, attempts, first_at, last_at) "
         "SELECT {11}, id, {12}, topic::text, key, value, names, vals, partition, ts, created, $5, $6, "
         "$7::bigint::integer, "
-        "clock_timestamp(), clock_timestamp() FROM moved "
+        "clock_timestamp() - make_interval(secs => {13} / 1e6::float8), clock_timestamp() FROM moved "
         "ON CONFLICT (outbox, id) DO UPDATE SET lane = excluded.lane, topic = excluded.topic, key = "
         "excluded.key, "
         "value = excluded.value, header_names = excluded.header_names, header_values = "
@@ -247,7 +247,8 @@ std::string bury(const pieces& p, bool only_parked) {
         p.created,
         p.tables.dead,
         p.name,
-        lane_sql("topic", "key", "partition")
+        lane_sql("topic", "key", "partition"),
+        only_parked ? "$11::bigint" : "$8::bigint"
     );
 }
 

@@ -71,8 +71,8 @@ struct outbox_sql {
     std::string park;
     std::string lock_parked;  ///< $1: topic, $2: key, $3: partition. A row while it is parked.
 
-    /// $1: ids, $2: epoch, $3: file, $4: file of the sequence, $5: reason, $6: error, $7: attempts, and with
-    /// `bury_parked` $8: topic, $9: key, $10: partition.
+    /// $1: ids, $2: epoch, $3: file, $4: file of the sequence, $5: reason, $6: error, $7: attempts, with
+    /// `bury_parked` $8: topic, $9: key, $10: partition, and last the microseconds since the first attempt.
     std::string bury;
     std::string bury_parked;
 };

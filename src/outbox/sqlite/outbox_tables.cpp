@@ -231,7 +231,7 @@ result<void> move_to_dead(database& db, row_id id, const bury_request& request) 
         "INSERT INTO outbox_dead (id, topic, key, value, headers, partition, created_at, reason, error, "
         "attempts, "
         "first_at, last_at) SELECT id, topic, key, value, headers, partition, created_at, ?1, ?2, "
-        "?3, " MILLRACE_SQL_NOW ", " MILLRACE_SQL_NOW
+        "?3, " MILLRACE_SQL_NOW " - ?5, " MILLRACE_SQL_NOW
         " FROM outbox WHERE id = ?4 "
         "ON CONFLICT (id) DO UPDATE SET topic = excluded.topic, key = excluded.key, value = excluded.value, "
         "headers = excluded.headers, partition = excluded.partition, created_at = excluded.created_at, "
@@ -240,7 +240,8 @@ result<void> move_to_dead(database& db, row_id id, const bury_request& request) 
         request.reason,
         request.detail,
         request.attempts,
-        id.value()
+        id.value(),
+        std::chrono::duration_cast<milliseconds>(request.tried_for).count()
     );
     if (!moved) return moved;
     return db.run("DELETE FROM outbox WHERE id = ?", id.value());

@@ -141,6 +141,8 @@ TEST(RelayPoison, AVerdictThatMayMendIsCountedAndATimeOutIsNot) {
     ASSERT_TRUE(w.run_until_empty());
     ASSERT_EQ(w.table.dead().size(), 1U);
     EXPECT_EQ(w.table.dead()[0].attempts, 3U);
+    EXPECT_GE(w.table.dead()[0].tried_for, 10ms) << "two pauses since the first attempt";
+    EXPECT_LT(w.table.dead()[0].tried_for, 1200ms) << "lost requests were no attempts";
 }
 
 TEST(RelayPoison, AnAbsentSinkNeverBuriesARow) {
