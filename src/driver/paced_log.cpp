@@ -1,6 +1,7 @@
 #include "paced_log.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace millrace {
@@ -9,6 +10,14 @@ namespace {
 
 constexpr std::uint32_t lines_at_once = 5;
 constexpr nanoseconds line_every = std::chrono::seconds{5};
+constexpr nanoseconds repeated_every = std::chrono::minutes{1};
+
+std::size_t hash_of(std::initializer_list<log_field> fields) {
+    std::size_t sum = 0;
+    for (const auto& field : fields)
+        sum = sum * 31 + std::hash<std::string_view>{}(field.value);
+    return sum;
+}
 
 }  // namespace
 
@@ -19,14 +28,18 @@ void paced_log::refill(kind& of) const {
     of.refilled += gained * line_every;
 }
 
+paced_log::kind& paced_log::kind_of(log_level level, std::string_view event) {
+    auto found = kinds_.find(event);
+    if (found == kinds_.end())
+        found = kinds_.emplace(std::string(event), kind{lines_at_once, loop_.now(), level}).first;
+    return found->second;
+}
+
 void paced_log::write(
     log_level level, std::string_view event, std::initializer_list<log_field> fields, std::string_view detail
 ) {
     if (!enabled(level)) return;
-    auto found = kinds_.find(event);
-    if (found == kinds_.end())
-        found = kinds_.emplace(std::string(event), kind{lines_at_once, loop_.now(), level}).first;
-    auto& of = found->second;
+    auto& of = kind_of(level, event);
     refill(of);
     of.level = level;
     if (of.left > 0 && of.more == 0) {
@@ -37,6 +50,23 @@ void paced_log::write(
     ++of.more;
     of.detail = detail;
     arm();
+}
+
+void paced_log::write_change(
+    log_level level, std::string_view event, std::initializer_list<log_field> fields, std::string_view detail
+) {
+    if (!enabled(level)) return;
+    auto& of = kind_of(level, event);
+    const auto hash = hash_of(fields);
+    if (of.said == hash && loop_.now() - of.said_at < repeated_every) return;
+    of.said = hash;
+    of.said_at = loop_.now();
+    write(level, event, fields, detail);
+}
+
+void paced_log::ended(std::string_view event) {
+    const auto found = kinds_.find(event);
+    if (found != kinds_.end()) found->second.said.reset();
 }
 
 void paced_log::arm() {

@@ -10,9 +10,11 @@
 #include <millrace/log.hpp>
 #include <millrace/time.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +35,18 @@ public:
         std::string_view detail
     );
 
+    /// The same for what goes on for long: a line that only repeats the one before is dropped, and written
+    /// again after a minute if it still comes.
+    void write_change(
+        log_level level,
+        std::string_view event,
+        std::initializer_list<log_field> fields,
+        std::string_view detail
+    );
+
+    /// It is over: when it comes again, that is a change.
+    void ended(std::string_view event);
+
     /// False when lines of this level need not be made.
     [[nodiscard]] bool enabled(log_level level) const { return loop_.log().enabled(level); }
 
@@ -42,9 +56,12 @@ private:
         mono_time refilled;
         log_level level;
         std::uint64_t more{0};
-        std::string detail;  ///< Of the latest that was left out.
+        std::string detail{};               ///< Of the latest that was left out.
+        std::optional<std::size_t> said{};  ///< A hash of the fields of the latest change.
+        mono_time said_at{};
     };
 
+    [[nodiscard]] kind& kind_of(log_level level, std::string_view event);
     void refill(kind& of) const;
     void arm();
     void flush(bool all);

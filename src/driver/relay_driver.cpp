@@ -174,7 +174,7 @@ struct relay_driver::impl {
 
     void carry_out(relay_action::report& a) {
         if (!log.enabled(a.level)) return;
-        log.write(
+        log.write_change(
             a.level,
             a.what,
             {{"code", std::string(name_of(a.why.code))}, {"detail", a.why.detail}},

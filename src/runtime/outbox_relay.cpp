@@ -233,7 +233,7 @@ void outbox_relay::note(const result<void>& outcome) {
     const bool often = leading_ || settings_.once;
     look_due_ = loop_.now() + (missing_ ? look_again_after : often ? look_every : standby_look_every);
     if (missing_) {
-        log_.write(
+        log_.write_change(
             log_level::warning,
             "relay.waits",
             {{"outbox", address_},
@@ -244,6 +244,7 @@ void outbox_relay::note(const result<void>& outcome) {
     } else if (was_missing) {
         loop_.log().write(log_level::info, "relay.waits_no_more", {{"outbox", address_}});
     }
+        log_.ended("relay.waits");
 }
 
 void outbox_relay::measure() {
