@@ -51,10 +51,12 @@ struct relay_status {
 
     /// With `once`: rows that it could not deliver and left, estimated; `last_error` says why.
     std::uint64_t left{0};
+    std::vector<row_id> first_left;  ///< The first 20 of them, as far as they had been read.
     once_end ended{once_end::open};  ///< Of a sum: `gave_up` if any did.
 
     /// Whether outbox and sink answer and it leads or would take over; of a sum, all.
     bool ready{false};
+    std::string not_ready;  ///< Why it is not; of a sum, of the first that is not.
 
     /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
     std::optional<error> last_error;

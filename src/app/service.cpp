@@ -113,7 +113,7 @@ std::string service::why_not_ready() const {
         if (s.ready) continue;
         why += why.empty() ? "" : "; ";
         if (outboxes_.size() > 1) why += s.address + ": ";
-        why += s.last_error ? s.last_error->detail : "outbox or sink have not answered yet";
+        why += s.last_error ? s.last_error->detail : s.not_ready;
     }
     return why;
 }

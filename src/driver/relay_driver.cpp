@@ -276,11 +276,18 @@ std::optional<error> relay_driver::last_error() const {
 
 seat_reach relay_driver::reach() const {
     const auto of = [](const silence& s) { return millrace::reach{s.since(), s.last_answer()}; };
-    return {of(impl_->of_sink), of(impl_->of_source)};
+    auto now = seat_reach{of(impl_->of_sink), of(impl_->of_source)};
+    // A failure without a word from the sink may be the last that was heard of it: nothing is asked any more.
+    if (impl_->machine.unsettled(1).empty()) now.sink.silent_since.reset();
+    return now;
 }
 
 const std::vector<row_id>& relay_driver::first_buried() const {
     return impl_->buried;
+}
+
+std::vector<row_id> relay_driver::unsettled() const {
+    return impl_->machine.unsettled(named_max);
 }
 
 void relay_driver::on_stopped(std::function<void(const error&)> what) {

@@ -56,6 +56,9 @@ public:
     static constexpr std::size_t named_max = 20;
     [[nodiscard]] const std::vector<row_id>& first_buried() const;
 
+    /// The lowest rows that were read and are neither deleted nor parked, at most `named_max`.
+    [[nodiscard]] std::vector<row_id> unsettled() const;
+
     /// Called when the `stop` policy meets a row that the sink refuses, and with `not_owner` when the outbox
     /// refuses this epoch; the relay then publishes nothing more until `start`.
     void on_stopped(std::function<void(const error&)> what);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace millrace {
 
 namespace {
@@ -242,9 +244,9 @@ void outbox_relay::note(const result<void>& outcome) {
             missing_->detail
         );
     } else if (was_missing) {
+        log_.ended("relay.waits");
         loop_.log().write(log_level::info, "relay.waits_no_more", {{"outbox", address_}});
     }
-        log_.ended("relay.waits");
 }
 
 void outbox_relay::measure() {
@@ -263,16 +265,22 @@ seat_reach outbox_relay::reach() const {
     return now;
 }
 
-bool outbox_relay::ready() const {
-    if (!looked_ || missing_ || suspended_ || ended_) return false;
-    if (!by_->joined() || by_->trouble(seat_)) return false;
-    if (!leading_) return true;
+std::string outbox_relay::why_not_ready() const {
+    if (ended_) return ended_->detail;
+    if (missing_) return missing_->detail;
+    if (!looked_) return "outbox or sink have not answered yet";
+    if (suspended_) return "the deadline of its leadership has passed; it waits for the confirmation";
+    if (const auto why = by_->trouble(seat_)) return why->detail;
+    if (!by_->joined()) return "it has not joined those yet that lead or would take over";
+    if (!leading_) return {};
     const auto now = loop_.now();
-    const auto silent = [&](const std::optional<mono_time>& since) {
-        return since && now - *since >= unready_after;
-    };
     const auto heard = driver_->reach();
-    return !silent(heard.sink.silent_since) && !silent(heard.outbox.silent_since);
+    const auto silent = [&](const std::optional<mono_time>& since, std::string_view who) {
+        if (!since || now - *since < unready_after) return std::string{};
+        return fmt::format("the {} has not answered for {} s", who, (now - *since) / std::chrono::seconds{1});
+    };
+    auto why = silent(heard.sink.silent_since, "sink");
+    return why.empty() ? silent(heard.outbox.silent_since, "outbox") : why;
 }
 
 std::optional<error> outbox_relay::trouble() const {
@@ -299,7 +307,8 @@ relay_status outbox_relay::status() const {
     now.outbox = seen_;
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
-    now.ready = ready();
+    now.not_ready = why_not_ready();
+    now.ready = now.not_ready.empty();
     now.last_error = trouble();
     return now;
 }

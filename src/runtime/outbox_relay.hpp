@@ -63,7 +63,10 @@ public:
 
     /// Why the `stop` policy ended its work.
     [[nodiscard]] const std::optional<error>& ended() const noexcept { return ended_; }
+    /// From now on it is to get somewhere; what it waited for before does not count (`stuck_for`).
+    void begin() { progress_at_ = loop_.now(); }
     [[nodiscard]] seat_reach reach() const;
+    [[nodiscard]] std::vector<row_id> unsettled() const { return driver_->unsettled(); }
     [[nodiscard]] relay_status status() const;
 
     void lead(epoch mine) override;
@@ -82,7 +85,8 @@ private:
     void look_now();
     void look_at_rows();
     void measure();
-    [[nodiscard]] bool ready() const;
+    /// Empty: it is.
+    [[nodiscard]] std::string why_not_ready() const;
     [[nodiscard]] std::optional<error> trouble() const;
 
     event_loop& loop_;

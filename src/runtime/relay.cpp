@@ -108,6 +108,7 @@ private:
         std::uint64_t about{0};
         std::optional<error> why;
     };
+        std::vector<row_id> first;
 
     /// Outboxes that are led, given back and given way with together.
     struct shared_lead {
@@ -162,7 +163,8 @@ result<void> relay_run::open(const relay_urls& urls) {
 
 member_settings relay_run::as_member() const {
     group_options sharing;
-    sharing.drain_limit = std::max<nanoseconds>(settings_.tuning.drain_limit, std::chrono::milliseconds{1});
+    // The relay's own limit comes first: it says what was not settled, and the lease is given back in order.
+    sharing.drain_limit = settings_.tuning.drain_limit + drain_slack;
     return {.worker = settings_.worker, .lease = settings_.lease, .sharing = sharing};
 }
 
@@ -265,6 +267,8 @@ void relay_run::look_first(std::size_t index) {
 void relay_run::begin() {
     if (outcome_ || std::exchange(begun_, true)) return;
     for (auto& lead : leads_) {
+    for (const auto& one : outboxes_)
+        one->begin();
         if (const auto started = lead.by->start(); !started) return end(started);
     }
     beat();
@@ -361,6 +365,7 @@ void relay_run::publish_status() {
         all.back().ended = once_end::gave_up;
         all.back().left = left->second.about;
         all.back().last_error = left->second.why;
+        all.back().first_left = left->second.first;
     }
     const auto sum = sum_of(all);
     status_.set(std::move(all));

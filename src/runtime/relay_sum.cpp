@@ -44,6 +44,10 @@ relay_status sum_of(const std::vector<relay_status>& all) {
         sum.duplicates_at_risk += one.duplicates_at_risk;
         sum.bytes_in_memory += one.bytes_in_memory;
         sum.left += one.left;
+        for (const auto id : one.first_left) {
+            if (sum.first_left.size() < named_max) sum.first_left.push_back(id);
+        }
+        if (sum.not_ready.empty()) sum.not_ready = one.not_ready;
         sum.ended = std::max(sum.ended, one.ended);
         sum.ready = sum.ready && one.ready;
         if (!sum.last_error) sum.last_error = one.last_error;

@@ -215,5 +215,26 @@ TEST_F(CliRows, MessagesThatCannotBeWrittenChangeNoExitStatus) {
     EXPECT_EQ(shell("$M relay --once --outbox " + outbox() + " --sink " + sink() + " 2>/dev/full").status, 0);
 }
 
+TEST_F(Cli, WhatIsNoDatabaseIsNamedAsSuchAndNotAsAChange) {
+    write("notes.txt", std::string(200, 'x'));
+    const auto refused = millrace({"outbox", "stats", "--outbox", "sqlite:" + path("notes.txt")});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.errors, HasSubstr("it is not a SQLite database"));
+    EXPECT_THAT(refused.errors, testing::Not(HasSubstr("cannot change")));
+}
+
+TEST_F(Cli, OnceNamesTheRowsThatItLeavesBecauseNoBrokerIsThere) {
+    make_outbox();
+    for (int i = 0; i < 25; ++i)
+        ok({"outbox", "put", "--outbox", outbox(), "--topic", "orders", "--key", "k", "--value", "v"});
+    const auto done = millrace(
+        {"relay", "--outbox", outbox(), "--sink", "kafka://127.0.0.1:1", "--once", "--yield-after", "1s"}
+    );
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr("(ids 1, 2, 3, 4, "));
+    EXPECT_THAT(done.errors, HasSubstr("20 and 5 more)"));
+    EXPECT_THAT(done.errors, HasSubstr("127.0.0.1:1"));
+}
+
 }  // namespace
 }  // namespace millrace::cli

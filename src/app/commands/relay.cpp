@@ -14,6 +14,7 @@
 #include <millrace/relay.hpp>
 #include <millrace/url.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -257,12 +258,12 @@ void check_relay(const settings& values, faults& found) {
     }
 }
 
-/// The ids that are known, and a sign that there are more.
+/// The ids that are known, and how many more there are.
 std::string named(const std::vector<row_id>& first, std::uint64_t total) {
     std::string ids;
     for (const auto id : first)
         ids += fmt::format("{}{}", ids.empty() ? "" : ", ", id.value());
-    return total > first.size() ? ids + ", ..." : ids;
+    return total > first.size() ? fmt::format("{} and {} more", ids, total - first.size()) : ids;
 }
 
 std::string rows(std::uint64_t count) {
@@ -285,6 +286,13 @@ std::string left_text(const relay_status& s, const std::string& outbox) {
     std::string text =
         s.left > 0 ? fmt::format("about {} of {} {} left", rows(s.left), outbox, s.left == 1 ? "was" : "were")
                    : fmt::format("rows of {} may be left", outbox);
+    if (!s.first_left.empty()) {
+        text += fmt::format(
+            " (id{} {})",
+            s.first_left.size() == 1 ? "" : "s",
+            named(s.first_left, std::max<std::uint64_t>(s.left, s.first_left.size()))
+        );
+    }
     if (s.acknowledged > s.deleted) {
         text += fmt::format(
             ", {} of them published and not deleted, so they will be repeated", s.acknowledged - s.deleted

@@ -43,6 +43,14 @@ void known_ids::remove(row_id id) {
     }
 }
 
+std::vector<row_id> known_ids::lowest(std::size_t most) const {
+    std::vector<row_id> ids;
+    for (auto at = entries_.begin(); at != entries_.end() && ids.size() < most; ++at) {
+        if (!at->gone) ids.push_back(at->id);
+    }
+    return ids;
+}
+
 void known_ids::clear() {
     entries_.clear();
     gone_ = 0;

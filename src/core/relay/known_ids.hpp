@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <vector>
 
 namespace millrace {
 
@@ -24,6 +25,8 @@ public:
 
     /// The lowest; there must be one.
     [[nodiscard]] row_id first() const { return entries_.front().id; }
+
+    [[nodiscard]] std::vector<row_id> lowest(std::size_t most) const;
 
 private:
     struct entry {

@@ -48,6 +48,9 @@ public:
     [[nodiscard]] bool empty() const;
     [[nodiscard]] relay_counters counters() const;
 
+    /// The lowest rows that were read and are not settled yet.
+    [[nodiscard]] std::vector<row_id> unsettled(std::size_t most) const { return window_.lowest_known(most); }
+
     /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
     [[nodiscard]] const std::optional<error>& last_error() const noexcept { return last_error_; }
 

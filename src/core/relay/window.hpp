@@ -83,6 +83,7 @@ public:
     [[nodiscard]] row_id cursor() const noexcept { return cursor_; }
 
     [[nodiscard]] std::size_t known() const noexcept { return known_.size(); }
+    [[nodiscard]] std::vector<row_id> lowest_known(std::size_t most) const { return known_.lowest(most); }
     [[nodiscard]] const gap_set& gaps() const noexcept { return gaps_; }
 
     /// Below it nothing is left that this window waits for.

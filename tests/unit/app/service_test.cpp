@@ -109,6 +109,7 @@ TEST(Service, AnOutboxThatIsNotReadySaysWhy) {
     EXPECT_THAT(get(about, "/readyz"), HasSubstr("nothing has been heard"));
     auto bad = leading("sqlite:b.db");
     bad.ready = false;
+    bad.not_ready = "the sink has not answered for 7 s";
     bad.last_error = error{errc::not_found, retry_advice::after_delay, false, "there is no table outbox"};
     about.update(bad, {leading("sqlite:a.db"), bad});
     EXPECT_EQ(answer_admin("/readyz", about).status, 503u);

@@ -168,6 +168,14 @@ TEST_F(Window, MemoryIsFlatWhateverTheNumberOfGaps) {
     EXPECT_THAT(found, ElementsAre(1'999'500));
 }
 
+TEST_F(Window, NamesTheLowestRowsThatAreNotSettled) {
+    db.rows = {1, 2, 3, 4};
+    (void)look();
+    w.gone(row_id{2});
+    EXPECT_THAT(w.lowest_known(2), ElementsAre(row_id{1}, row_id{3}));
+    EXPECT_THAT(w.lowest_known(20), ElementsAre(row_id{1}, row_id{3}, row_id{4}));
+}
+
 TEST_F(Window, ARowThatIsKnownIsNotHandedOutAgainByARebuild) {
     db.rows = {1, 2, 3};
     EXPECT_THAT(look(), ElementsAre(1, 2, 3));
