@@ -27,6 +27,7 @@ namespace millrace {
 namespace {
 
 constexpr nanoseconds beat_max = std::chrono::milliseconds{250};
+constexpr nanoseconds drain_slack = std::chrono::milliseconds{500};
 constexpr nanoseconds once_look_every = std::chrono::milliseconds{5};
 
 // Damage does not mend, but what was read before it still goes out.
@@ -107,8 +108,8 @@ private:
     struct rows_left {
         std::uint64_t about{0};
         std::optional<error> why;
-    };
         std::vector<row_id> first;
+    };
 
     /// Outboxes that are led, given back and given way with together.
     struct shared_lead {
@@ -266,9 +267,9 @@ void relay_run::look_first(std::size_t index) {
 
 void relay_run::begin() {
     if (outcome_ || std::exchange(begun_, true)) return;
-    for (auto& lead : leads_) {
     for (const auto& one : outboxes_)
         one->begin();
+    for (auto& lead : leads_) {
         if (const auto started = lead.by->start(); !started) return end(started);
     }
     beat();
@@ -328,7 +329,7 @@ void relay_run::look_for_the_end() {
         } else if (!one->leading()) {
             add_fault(blocked, *now.last_error);
         } else if (now.last_error || !now.outbox || now.outbox->backlog > 0) {
-            left_[one.get()] = {now.outbox ? now.outbox->backlog : 0, now.last_error};
+            left_[one.get()] = {now.outbox ? now.outbox->backlog : 0, now.last_error, one->unsettled()};
         }
     }
     by_itself_ = all_ended && !blocked;
@@ -364,8 +365,8 @@ void relay_run::publish_status() {
         if (left == left_.end()) continue;
         all.back().ended = once_end::gave_up;
         all.back().left = left->second.about;
-        all.back().last_error = left->second.why;
         all.back().first_left = left->second.first;
+        all.back().last_error = left->second.why;
     }
     const auto sum = sum_of(all);
     status_.set(std::move(all));

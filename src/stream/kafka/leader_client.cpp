@@ -24,6 +24,8 @@ constexpr std::int64_t read_back = 16;
 constexpr int admin_timeout_ms = 5'000;
 constexpr auto create_again_after = std::chrono::seconds{5};
 constexpr auto close_limit = std::chrono::seconds{5};
+// A member learns by its next heartbeat that another has left: no hand-over is faster.
+constexpr auto heartbeat_most = milliseconds{300};
 constexpr auto rebalance_least = std::chrono::seconds{60};
 constexpr const char* heartbeats_kept_ms = "3600000";
 
@@ -38,7 +40,7 @@ std::vector<kafka_property> consumer_properties(
     std::vector<kafka_property> own{
         {"group.id", options.group},
         {"session.timeout.ms", ms(session)},
-        {"heartbeat.interval.ms", ms(session / 6)},
+        {"heartbeat.interval.ms", ms(std::min<nanoseconds>(session / 6, heartbeat_most))},
         {"max.poll.interval.ms", ms(std::max<nanoseconds>(session, rebalance_least))},
         {"partition.assignment.strategy", "range,roundrobin"},  // as goneli: the classic, eager protocol
         {"enable.auto.commit", "false"},
