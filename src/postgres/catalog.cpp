@@ -9,7 +9,7 @@ namespace {
 /// Of the oldest transaction but ours that has more than read the table.
 constexpr const char* blocker_sql =
     "SELECT l.pid, coalesce(a.state, ''), floor(extract(epoch FROM clock_timestamp() - "
-    "a.xact_start))::bigint "
+    "a.xact_start))::bigint, to_char(a.query_start AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') "
     "FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid "
     "WHERE l.locktype = 'relation' AND l.relation = to_regclass($1) AND l.granted "
     "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
@@ -22,6 +22,8 @@ std::string blocker_of(const rows& found, const table_name& table) {
     auto text = fmt::format("; pid {} holds a lock on {}", *pid, table.shown());
     if (const auto seconds = found.integer(0, 2)) text += fmt::format(" since {} s", *seconds);
     if (const auto state = found.text(0, 1); !state.empty()) text += fmt::format(" and is {}", state);
+    if (const auto query = found.text(0, 3); !query.empty())
+        text += fmt::format("; its present or latest statement began at {}", query);
     return text;
 }
 

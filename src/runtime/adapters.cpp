@@ -124,7 +124,7 @@ result<opened_outbox> open_outbox(const url& where, host& home) {
 
 result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait, file_use use) {
 #ifdef MILLRACE_WITH_POSTGRES
-    if (where.scheme == "postgresql") return postgres_adapters::open_outbox_admin(where);
+    if (where.scheme == "postgresql") return postgres_adapters::open_outbox_admin(where, wait);
 #endif
     if (where.scheme != "sqlite") return unopened(where);
     return sqlite_outbox_admin::open(

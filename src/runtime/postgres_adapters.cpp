@@ -104,10 +104,10 @@ result<opened_outbox> open_outbox(const url& where, host& home) {
         std::move(made), [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); }};
 }
 
-result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where) {
+result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait) {
     const auto server = postgres::parse_server(where.path);
     if (!server) return tl::unexpected(server.error());
-    return postgres_outbox_admin::open(*server).map([](postgres_outbox_admin opened) {
+    return postgres_outbox_admin::open(*server, wait).map([](postgres_outbox_admin opened) {
         return std::unique_ptr<outbox_admin>(std::make_unique<postgres_outbox_admin>(std::move(opened)));
     });
 }

@@ -5,10 +5,13 @@
 #include "support/private_servers.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace millrace::postgres {
 namespace {
@@ -267,6 +270,7 @@ TEST_F(PostgresConnection, NamesWhoHoldsTheLock) {
         named.detail, HasSubstr("pid " + std::to_string(schema.admin.backend()) + " holds a lock on " + t)
     );
     EXPECT_THAT(named.detail, HasSubstr("idle in transaction"));
+    EXPECT_THAT(named.detail, HasSubstr("latest statement began at 2"));
     schema.admin.execute("ROLLBACK");
     const auto other = db.run(reading("SELECT * FROM nothing_of_this_name"));
     EXPECT_EQ(name_blocker(db, other.error(), {schema.name, "t"}), other.error()) << "no lock was in the way";
@@ -352,6 +356,30 @@ TEST_F(PostgresConnection, GoesOnToTheNextHostWhenOneSaysNothing) {
     const auto began = std::chrono::steady_clock::now();
     EXPECT_TRUE(connection::open(where, stop));
     EXPECT_GE(std::chrono::steady_clock::now() - began, 1'900ms);
+}
+
+TEST_F(PostgresConnection, SpeaksTlsWithTheServerThatItsAuthorityHasSigned) {
+    support::private_postgres server;
+    const auto& tls = support::services().tls;
+    const auto key = server.folder() / "data" / "server.key";
+    std::filesystem::copy_file(tls / "server.crt", server.folder() / "data" / "server.crt");
+    std::filesystem::copy_file(tls / "server.key", key);
+    struct stat of_data {};
+    ASSERT_EQ(::stat((server.folder() / "data").c_str(), &of_data), 0);
+    ASSERT_EQ(::chown(key.c_str(), of_data.st_uid, of_data.st_gid), 0);
+    std::filesystem::permissions(key, std::filesystem::perms::owner_read);
+    server.configure({"ssl=on"});
+    server.restart();
+    const auto trusting = [&](const char* authority) {
+        return parse_server(server.url() + "?sslmode=verify-full&sslrootcert=" + (tls / authority).string());
+    };
+    auto safe = open(*trusting("ca.crt"), stop);
+    const auto used = safe.run(reading("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"));
+    ASSERT_TRUE(used) << used.error().detail;
+    EXPECT_EQ(used->boolean(0, 0), true);
+    const auto refused = connection::open(*trusting("other-ca.crt"), stop);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().detail, HasSubstr("certificate"));
 }
 
 TEST_F(PostgresConnection, SaysThatAReadOnlyServerWaitsForItsPromotion) {

@@ -362,6 +362,18 @@ TEST(PostgresOutbox, SaysWhoMayStillFillAGap) {
     EXPECT_TRUE(seen.holders[0].transaction_age);
 }
 
+TEST(PostgresOutbox, WhoLooksAfterItWaitsForALockNoLongerThanAsked) {
+    outbox_place place;
+    auto admin = sure(postgres_outbox_admin::open(place.server(), milliseconds{200}));
+    auto other = place.session();
+    other.execute(place.on("BEGIN; LOCK TABLE {} IN ACCESS EXCLUSIVE MODE"));
+    const auto began = std::chrono::steady_clock::now();
+    const auto refused = admin.put(std::vector<event>{{"orders", "k", "v", {}, std::nullopt}});
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{5});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().detail, HasSubstr("55P03"));
+}
+
 TEST(PostgresOutbox, WorksThroughAPoolerOfTransactions) {
     outbox_place place;
     support::private_pgbouncer pooler(

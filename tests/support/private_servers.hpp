@@ -60,7 +60,7 @@ private:
 
 class private_postgres : public private_server {
 public:
-    /// Settings of postgresql.conf, such as `max_connections=50`. Files for `ssl=on` are in place.
+    /// Settings of postgresql.conf, such as `max_connections=50`.
     explicit private_postgres(const std::vector<std::string>& settings = {});
 
     /// A standby of `primary`, by streaming; starts as a copy of it.

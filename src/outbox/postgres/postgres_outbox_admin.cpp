@@ -7,6 +7,8 @@
 #include "postgres_outbox_schema.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,12 +28,26 @@ namespace {
 using texts = std::vector<std::optional<std::string_view>>;
 
 /// People wait for it, and it may count many rows.
-constexpr postgres::limits patient{
-    .statement = milliseconds{600'000},
-    .lock = milliseconds{10'000},
-    .idle_in_transaction = milliseconds{60'000},
-    .reply = milliseconds{610'000},
-    .commit = postgres::durability::durable};
+postgres::limits patient(milliseconds wait) {
+    return {
+        .statement = milliseconds{600'000},
+        .lock = std::max(wait, milliseconds{1}),  // 0 would be for ever
+        .idle_in_transaction = milliseconds{60'000},
+        .reply = milliseconds{610'000},
+        .commit = postgres::durability::durable};
+}
+
+/// Gives a host that says nothing no longer than `wait`, or the 2 s that libpq needs at least.
+postgres::server with_wait(postgres::server where, milliseconds wait) {
+    const auto most = std::max<std::int64_t>(2, std::chrono::ceil<std::chrono::seconds>(wait).count());
+    for (auto& [keyword, value] : where.parameters) {
+        std::int64_t given = 0;
+        if (keyword != "connect_timeout") continue;
+        (void)std::from_chars(value.data(), value.data() + value.size(), given);
+        if (given <= 0 || given > most) value = std::to_string(most);
+    }
+    return where;
+}
 
 postgres::table_name table_of(const postgres::server& where) {
     return where.table.value_or(postgres::table_name{"", "outbox"});
@@ -123,16 +139,16 @@ postgres_outbox_admin::postgres_outbox_admin(
 
 result<postgres_outbox_admin> postgres_outbox_admin::init(const postgres::server& where) {
     auto stop = std::make_unique<postgres::stop_signal>();
-    auto db = connection::open(where, *stop, patient);
+    auto db = connection::open(where, *stop, patient(wait_default));
     if (!db) return tl::unexpected(std::move(db.error()));
     auto made = postgres::create_outbox(*db, table_of(where));
     if (!made) return tl::unexpected(std::move(made.error()));
     return postgres_outbox_admin(std::move(stop), std::move(*db), std::move(*made));
 }
 
-result<postgres_outbox_admin> postgres_outbox_admin::open(const postgres::server& where) {
+result<postgres_outbox_admin> postgres_outbox_admin::open(const postgres::server& where, milliseconds wait) {
     auto stop = std::make_unique<postgres::stop_signal>();
-    auto db = connection::open(where, *stop, patient);
+    auto db = connection::open(with_wait(where, wait), *stop, patient(wait));
     if (!db) return tl::unexpected(std::move(db.error()));
     auto found = postgres::find_layout(*db, table_of(where));
     if (!found) return tl::unexpected(std::move(found.error()));
@@ -146,7 +162,7 @@ result<std::string> postgres_outbox_admin::script(
     const postgres::server& where, std::string_view writer, std::string_view relay
 ) {
     const postgres::stop_signal never;
-    auto db = connection::open(where, never, patient);
+    auto db = connection::open(where, never, patient(wait_default));
     if (db) return postgres::outbox_script(*db, table_of(where), writer, relay);
     return "-- The server could not be asked: this is for a table that is not there yet.\n" +
            postgres::outbox_script(table_of(where), writer, relay);

@@ -21,7 +21,12 @@ public:
     [[nodiscard]] static result<postgres_outbox_admin> init(const postgres::server& where);
 
     /// `not_found` when there is no such table. The relay's tables are made where they are missing.
-    [[nodiscard]] static result<postgres_outbox_admin> open(const postgres::server& where);
+    static constexpr milliseconds wait_default{10'000};
+
+    /// `wait`: for a lock that another process holds, and for a host that says nothing.
+    [[nodiscard]] static result<postgres_outbox_admin> open(
+        const postgres::server& where, milliseconds wait = wait_default
+    );
 
     /// What `init` would do, and the least rights of two roles, for psql. When no server answers, what it
     /// would do to an empty schema.

@@ -58,7 +58,7 @@ result<connection> postgres_lease_store::impl::open(const stop_signal& stop) {
     auto schema = options.where.schema.value_or(schema_default);
     auto group = options.group;
     if (options.outbox) {
-        auto found = find_table(*db, *options.outbox, "make it with \"millrace outbox init\"");
+        auto found = find_table(*db, *options.outbox, "create it with `millrace outbox init`");
         if (!found) return tl::unexpected(std::move(found.error()));
         group = {"", postgres::outbox_lease_group(found->name)};
         schema = std::move(found->name.schema);
