@@ -163,15 +163,15 @@ result<void> configure(database& db, const open_options& options) {
         return fail(
             errc::permission_denied,
             fmt::format(
-                "cannot write {}: the file is read-only for this process; check mode and owner of the file "
-                "and of "
-                "its directory",
+                "cannot open {} for writing, which its log needs also to be read: the file is read-only for "
+                "this process; check mode and owner of the file and of its directory",
                 options.name
             )
         );
     }
-    auto done = db.execute(fmt::format("PRAGMA cache_size=-{}", options.cache_kib).c_str());
-    if (done) done = db.integer("SELECT count(*) FROM sqlite_schema").map([](auto) {});
+    // What is no database shows here, and before anything is said of a change.
+    auto done = db.integer("SELECT count(*) FROM sqlite_schema").map([](auto) {});
+    if (done) done = db.execute(fmt::format("PRAGMA cache_size=-{}", options.cache_kib).c_str());
     if (done) done = check_encoding(db);
     if (!done || reads) return done;
     if (options.wal) done = switch_to_wal(db, options.busy_timeout);
