@@ -64,6 +64,7 @@ struct fetch_round : std::enable_shared_from_this<fetch_round> {
         later([](fetch_round& round) {
             round.reply.knows_writers = round.request.wants_writers;
             if (round.reply.knows_writers) round.reply.writers = round.table.writers();
+            round.reply.paused.assign(round.table.paused().begin(), round.table.paused().end());
             round.finish(std::move(round.reply));
         });
     }
@@ -139,6 +140,7 @@ std::shared_ptr<const row_batch> outbox_table::read_ahead(const fetch_request& r
     auto batch = std::make_shared<row_batch>();
     more = false;
     for (auto at = rows_.upper_bound(request.after); at != rows_.end(); ++at) {
+        if (held_back(at->second)) continue;
         const auto read = batch->rows().size();
         if (read >= request.rows_max || (read > 0 && batch->bytes() >= request.bytes_max)) {
             more = true;
@@ -154,6 +156,7 @@ std::shared_ptr<const row_batch> outbox_table::read_gaps(const fetch_request& re
     more = false;
     for (const auto& gap : request.gaps) {
         for (auto at = rows_.lower_bound(gap.first); at != rows_.end() && at->first <= gap.last; ++at) {
+            if (held_back(at->second)) continue;
             if (!batch->rows().empty() && batch->bytes() >= request.gap_bytes_max) {
                 more = true;
                 return batch;

@@ -68,6 +68,12 @@ public:
     std::size_t drop(const lane_key& lane);
     void recreate() { ++identity_; }
 
+    /// An empty topic stands for all.
+    void pause(std::string topic) { paused_.insert(std::move(topic)); }
+    void resume(const std::string& topic) {
+        if (paused_.erase(topic) > 0) ++generation_;
+    }
+
     /// The epoch of the outbox's lease row; unset, every epoch is accepted.
     std::function<epoch()> owner_epoch;
 
@@ -89,6 +95,7 @@ public:
     [[nodiscard]] const std::map<row_id, stored_row>& rows() const noexcept { return rows_; }
     [[nodiscard]] const std::vector<dead_row>& dead() const noexcept { return dead_; }
     [[nodiscard]] const std::set<lane_key>& parked() const noexcept { return parked_; }
+    [[nodiscard]] const std::set<std::string>& paused() const noexcept { return paused_; }
     void observe(observer what) { observer_ = std::move(what); }
 
     /// Calls `changed` in the world after a commit, until the token is gone.
@@ -108,11 +115,15 @@ private:
         if (observer_) observer_(what, row);
     }
     void changed_rows();
+    [[nodiscard]] bool held_back(const stored_row& row) const {
+        return paused_.contains(row.event.topic) || paused_.contains({});
+    }
 
     scheduler& world_;
     std::map<row_id, stored_row> rows_;
     std::vector<dead_row> dead_;
     std::set<lane_key> parked_;
+    std::set<std::string> paused_;
     std::map<transaction, open_transaction> open_;
     transaction next_transaction_{1};
     std::int64_t next_id_{1};

@@ -103,6 +103,7 @@ public:
         : place_(place),
           source_(home, {.server = via ? *via : place.server()}),
           driver_(home, source_, sink, options, [] { return true; }) {
+        driver_.on_stopped([this](const error& why) { stopped = why; });
         place_.own(++epoch_);
         driver_.start(epoch{epoch_});
     }
@@ -138,6 +139,7 @@ public:
 
     loop_host home;
     instant_sink sink{home};
+    std::optional<error> stopped;
 
 private:
     outbox_place& place_;

@@ -112,8 +112,13 @@ struct fetch_reply {
     /// Changes when the table was re-created, restored or moved: the window must be rebuilt from the head.
     std::string table_identity;
 
-    /// Changes when rows were put back or a key was un-parked: the window must be rebuilt from the head.
+    /// Changes when rows were put back, a key was un-parked or a pause ended: the window must be rebuilt from
+    /// the head.
     std::uint64_t replay_generation{0};
+
+    /// The topics that are held back, as of the latest statement; an empty one stands for all. What a pause
+    /// that was made meanwhile holds back may still be among the rows.
+    std::vector<std::string> paused;
 };
 
 /// Rows that must keep their order among themselves; a row without a key is a lane of its own.
@@ -152,12 +157,12 @@ struct bury_request {
     std::string reason;  ///< Short and stable, such as `refused_record`.
     std::string detail;
     std::uint32_t attempts{1};
+    nanoseconds tried_for{0};  ///< Since the first of these attempts was refused.
 };
 
 class outbox_source {
 public:
     virtual ~outbox_source() = default;
-    nanoseconds tried_for{0};  ///< Since the first of these attempts was refused.
 
     virtual void fetch(fetch_request request, completion<fetch_reply> done) = 0;
 

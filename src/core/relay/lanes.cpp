@@ -15,15 +15,17 @@ namespace {
 
 constexpr std::size_t burials_max = 4;
 constexpr std::size_t topics_max = 1'000;  // in trouble; beyond, quiet ones are forgotten and judged anew
+const std::string every_topic;
+constexpr std::size_t barred_bits = std::size_t{1} << 20;
 constexpr std::size_t lane_rows_min = 16;
 
 }  // namespace
 
 bool lanes::claims(const outbox_row& row) const {
     if (!topics_.empty() && topics_.find(row.topic) != topics_.end()) return true;
-    if (!deferred_topics_.empty() && deferred_topics_.contains(row.topic)) return true;
-    if (lanes_.empty() || !row.key) return false;
-    return lanes_.find(lane_ref(row)) != lanes_.end();
+    if (is_paused(row.topic) || is_deferred(row.topic)) return true;
+    if ((lanes_.empty() && barred_.empty()) || !row.key) return false;
+    return lanes_.find(lane_ref(row)) != lanes_.end() || is_barred(row);
 }
 
 lane& lanes::find_or_make(const outbox_row& row, std::uint64_t barrier) {
@@ -41,14 +43,37 @@ lane& lanes::find_or_make(const outbox_row& row, std::uint64_t barrier) {
 bool lanes::must_defer(const lane& of, row_id id) const {
     if (!of.empty() && id < of.last_id()) return false;
     const auto lane_full = of.size() >= std::max(lane_rows_min, options_.window_rows / 64);
-    return of.deferred || (holds(2) && !of.empty()) || (holds(4) && rows_ > 0) || lane_full;
+    return of.deferred || (holds(2) && !of.empty()) || is_full() || lane_full;
+}
+
+bool lanes::is_paused(std::string_view topic) const {
+    return !paused_.empty() && (paused_.contains(topic) || paused_.contains(every_topic));
+}
+
+bool lanes::is_deferred(std::string_view topic) const {
+    return !deferred_topics_.empty() &&
+           (deferred_topics_.contains(topic) || deferred_topics_.contains(every_topic));
+}
+
+// A row without a key has no other to keep from overtaking it.
+bool lanes::is_barred(const outbox_row& row) const {
+    return !barred_.empty() && row.key && barred_[lane_hash{}(lane_ref(row)) % barred_bits];
+}
+
+void lanes::bar(const lane_ref& which) {
+    if (which.alone) return;
+    if (barred_.empty()) barred_.resize(barred_bits);
+    barred_[lane_hash{}(which) % barred_bits] = true;
+}
+
+void lanes::defer(row_id id) {
+    deferred_from_ = std::min(id, deferred_from_.value_or(id));
 }
 
 // A topic in trouble can have any number of lanes: beyond the share, and beside the one that tries it, no
 // more are made, and none of them may ask to be read again while nothing can be sent.
 bool lanes::must_defer_topic(const outbox_row& row) const {
-    if (lanes_.find(lane_ref(row)) != lanes_.end()) return false;
-    if (deferred_topics_.contains(row.topic)) return true;
+    if (is_deferred(row.topic)) return true;
     const auto topic = topics_.find(row.topic);
     return topic != topics_.end() && topic->second.scout && holds(2);
 }
@@ -57,22 +82,37 @@ bool lanes::holds(std::size_t eighths) const noexcept {
     return rows_ >= options_.window_rows * eighths / 8 || bytes_ >= options_.window_bytes / 8 * eighths;
 }
 
+bool lanes::is_full() const noexcept {
+    return holds(4) && rows_ > 0;
+}
+
 bool lanes::wants_rewind() const noexcept {
-    if (!deferred_from_ || (holds(4) && rows_ > 0)) return false;
+    if (!deferred_from_ || is_full()) return false;
     return rewind_wanted_ || (!deferred_topics_.empty() && (rows_ == 0 || !holds(1)));
 }
 
 bool lanes::hold(troubled_row row, std::uint64_t barrier) {
     const auto id = row.row.id();
-    if (must_defer_topic(*row.row.row)) {
-        deferred_topics_.emplace(row.row.row->topic);
-        deferred_from_ = std::min(id, deferred_from_.value_or(id));
-        return false;
+    const auto& what = *row.row.row;
+    if (is_paused(what.topic)) return false;
+    if (lanes_.find(lane_ref(what)) == lanes_.end()) {
+        if (must_defer_topic(what)) {
+            const bool many = deferred_topics_.size() >= topics_max;
+            deferred_topics_.emplace(many ? std::string_view(every_topic) : what.topic);
+            defer(id);
+            return false;
+        }
+        if (is_full() || is_barred(what)) {
+            bar(lane_ref(what));
+            defer(id);
+            rewind_wanted_ = true;
+            return false;
+        }
     }
-    auto& target = find_or_make(*row.row.row, barrier);
+    auto& target = find_or_make(what, barrier);
     if (must_defer(target, id)) {
         target.deferred = true;
-        deferred_from_ = std::min(id, deferred_from_.value_or(id));
+        defer(id);
         if (target.empty()) rewind_wanted_ = true;
         return false;
     }
@@ -80,6 +120,14 @@ bool lanes::hold(troubled_row row, std::uint64_t barrier) {
     bytes_ += row.row.bytes();
     target.insert(std::move(row));
     if (target.now == lane::state::idle) make_ready(target);
+    return true;
+}
+
+bool lanes::pause(const std::vector<std::string>& topics) {
+    if (topics.empty() && paused_.empty()) return false;
+    std::set<std::string, std::less<>> now(topics.begin(), topics.end());
+    if (now == paused_) return false;
+    paused_.swap(now);
     return true;
 }
 
@@ -178,6 +226,12 @@ bool lanes::proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room
         make_ready(which);
         return true;
     }
+    if (is_paused(which.id.key.topic)) {
+        release_scout(which);
+        drop_all(which, out.paused);
+        finish(which);
+        return true;
+    }
     if (which.front().verdict) {
         convict(which, out);
         return true;
@@ -244,6 +298,7 @@ bury_request lanes::request_for(mono_time now, lane& which, std::size_t& rows) c
         request.reason = which.front().row.row->malformed.empty() ? bury_reason(why) : "malformed_row";
         request.detail = why.detail;
         request.attempts = std::max(1U, which.front().attempts);
+        if (which.front().attempts > 0) request.tried_for = now - which.front().first_attempt;
     }
     for (std::size_t i = 0; i < rows; ++i)
         request.rows.push_back(which.rows[which.head + i].row.id());
@@ -298,7 +353,6 @@ lanes::probe_result lanes::probed(
     which.wait.reset();
     clear_topic(which.id.key.topic);
     make_ready(which);
-        if (which.front().attempts > 0) request.tried_for = now - which.front().first_attempt;
     result.published = row;
     return result;
 }
@@ -372,9 +426,10 @@ lanes::bury_result lanes::buried(
 }
 
 void lanes::finish(lane& which) {
-    if (which.deferred) rewind_wanted_ = true;
     which.now = lane::state::idle;
-    if (which.parked || which.deferred) return;
+    if (which.deferred) rewind_wanted_ = true;
+    if (which.parked) return;
+    if (which.deferred) bar(which.id.ref());
     lanes_.erase(lanes_.find(which.id.ref()));
 }
 
@@ -400,12 +455,9 @@ void lanes::rewound() {
     deferred_from_.reset();
     deferred_topics_.clear();
     rewind_wanted_ = false;
-    for (auto at = lanes_.begin(); at != lanes_.end();) {
-        auto& which = *at->second;
-        which.deferred = false;
-        const auto settled = which.now == lane::state::idle && !which.parked;
-        at = settled ? lanes_.erase(at) : std::next(at);
-    }
+    barred_.clear();
+    for (auto& [id, which] : lanes_)
+        which->deferred = false;
 }
 
 void lanes::clear() {
@@ -422,6 +474,8 @@ void lanes::clear() {
     probe_bytes_ = 0;
     deferred_from_.reset();
     deferred_topics_.clear();
+    barred_.clear();
+    paused_.clear();
     rewind_wanted_ = false;
 }
 

@@ -41,18 +41,23 @@ public:
 
     /// Nothing is in trouble: no row needs a look-up.
     [[nodiscard]] bool empty() const noexcept {
-        return lanes_.empty() && topics_.empty() && deferred_topics_.empty();
+        return lanes_.empty() && topics_.empty() && deferred_topics_.empty() && barred_.empty() &&
+               paused_.empty();
     }
 
     /// The row must not go on main.
     [[nodiscard]] bool claims(const outbox_row& row) const;
 
     /// Takes a row. `barrier`: the last request on main that may hold rows of its lane. False when the row is
-    /// deferred: the caller forgets it.
+    /// deferred, or its topic paused: the caller forgets it.
     [[nodiscard]] bool hold(troubled_row row, std::uint64_t barrier);
 
     /// Rows of the topic that wait for main must be taken out (`claims`) and held.
     void suspect_topic(std::string_view topic);
+    /// Nothing more of these topics goes out; an empty one stands for all. True when they are others than
+    /// before: rows that wait for main must be taken out and held.
+    [[nodiscard]] bool pause(const std::vector<std::string>& topics);
+
     /// How often a topic got into trouble.
     [[nodiscard]] std::uint64_t topics_suspected() const noexcept { return topics_suspected_; }
 
@@ -76,6 +81,7 @@ public:
         std::vector<probe> probes;
         std::vector<burial> burials;
         std::vector<held_row> healthy;  ///< Back to main.
+        std::vector<held_row> paused;   ///< To be forgotten: the end of the pause reads them again.
         std::optional<error> stop;      ///< By the policy `stop`: nothing more may be published.
     };
     [[nodiscard]] work advance(
@@ -117,6 +123,7 @@ public:
     [[nodiscard]] std::size_t burials_in_flight() const noexcept { return burials_.size(); }
     [[nodiscard]] std::uint64_t rows_retried() const noexcept { return rows_retried_; }
     [[nodiscard]] std::size_t rows_held() const noexcept { return rows_; }
+    [[nodiscard]] std::size_t count() const noexcept { return lanes_.size(); }
 
     void each_waiting(std::vector<held_row*>& into);
 
@@ -138,7 +145,13 @@ private:
 
     /// At least so many eighths of the window, by rows or by bytes.
     [[nodiscard]] bool holds(std::size_t eighths) const noexcept;
+    [[nodiscard]] bool is_full() const noexcept;
+    [[nodiscard]] bool is_paused(std::string_view topic) const;
+    [[nodiscard]] bool is_deferred(std::string_view topic) const;
     [[nodiscard]] bool must_defer_topic(const outbox_row& row) const;
+    [[nodiscard]] bool is_barred(const outbox_row& row) const;
+    void bar(const lane_ref& which);
+    void defer(row_id id);
     [[nodiscard]] lane& find_or_make(const outbox_row& row, std::uint64_t barrier);
     [[nodiscard]] bool must_defer(const lane& of, row_id id) const;
     [[nodiscard]] topic_trouble* trouble_of(const lane& of);
@@ -173,8 +186,12 @@ private:
     std::uint64_t rows_retried_{0};
     std::uint64_t topics_suspected_{0};
     std::optional<row_id> deferred_from_;
-    /// Rows of theirs were dropped without a lane: no lane may be made until they are read again.
+    /// Rows of theirs were dropped without a lane: no lane may be made until they are read again. An empty
+    /// one stands for all.
     std::set<std::string, std::less<>> deferred_topics_;
+    /// The same for lanes that have no row here: a bit of their hash, which costs others of it a delay.
+    std::vector<bool> barred_;
+    std::set<std::string, std::less<>> paused_;
     bool rewind_wanted_{false};
 };
 

@@ -244,6 +244,8 @@ void relay_machine::plan_lanes() {
         return a.id() < b.id();
     });
     main_.queue(work.healthy);
+    for (const auto& row : work.paused)
+        forget(row);
     if (work.stop) {
         mode_ = mode::stopped;
         actions_.push_back(relay_action::stopped{std::move(*work.stop)});

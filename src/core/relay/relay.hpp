@@ -80,7 +80,7 @@ private:
     void fetch(fetch_request request, bool is_sweep);
     [[nodiscard]] mono_time next_fetch() const;
     [[nodiscard]] bool has_room() const;
-    [[nodiscard]] bool may_probe_gaps() const;
+    [[nodiscard]] mono_time next_gap_look() const;
     void pack();
     [[nodiscard]] bool may_go_back() const;
     void go_back();

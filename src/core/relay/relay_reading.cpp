@@ -13,6 +13,8 @@ namespace millrace {
 
 namespace {
 
+constexpr nanoseconds pauses_seen_within{1'000'000'000};
+
 [[nodiscard]] const char* cause_of(window::change what) {
     return what == window::change::table ? "the table was re-created, restored or moved"
                                          : "rows were put back or a key was un-parked";
@@ -32,6 +34,7 @@ void relay_machine::on(relay_event::fetched& what) {
         return;
     }
     fetch_wait_.reset();
+    if (lanes_.pause(what.reply->paused)) reroute();
     if (discard) {
         window_.fetch_failed();
     } else if (sent.sweep) {
@@ -182,7 +185,7 @@ void relay_machine::plan_fetch() {
         const auto bytes = std::min(options_.fetch_bytes, options_.window_bytes - used);
         changed_ = false;
         fetch(window_.look(rows, bytes, memory_.bytes()), false);
-    } else if (now_ >= std::max(next_look_, next_gap_probe_) && may_probe_gaps()) {
+    } else if (now_ >= next_gap_look()) {
         fetch(window_.look(0, options_.fetch_bytes, memory_.bytes()), false);
     }
 }
@@ -192,7 +195,7 @@ mono_time relay_machine::next_fetch() const {
     if (has_room()) {
         next = std::min(next, next_look_);
     } else {
-        if (may_probe_gaps()) next = std::min(next, std::max(next_look_, next_gap_probe_));
+        next = std::min(next, next_gap_look());
         if (memory_.sparse(options_.window_bytes / 4)) next = std::min(next, std::max(next_pack_, now_));
     }
     if (changed_ && has_room()) next = std::min(next, last_fetch_ + options_.poll_min);
@@ -214,10 +217,13 @@ bool relay_machine::has_room() const {
            (memory_.bytes() + bytes <= options_.window_bytes || memory_.bytes() == 0);
 }
 
-// Also when there is no room to read ahead; what a probe finds may exceed the window by one fetch.
-bool relay_machine::may_probe_gaps() const {
-    return !window_.gaps().empty() && window_.known() <= options_.window_rows &&
-           memory_.bytes() <= options_.window_bytes;
+// Also when there is no room to read ahead; what a probe finds may exceed the window by one fetch. Without a
+// gap it still tells of a pause.
+mono_time relay_machine::next_gap_look() const {
+    if (window_.known() > options_.window_rows || memory_.bytes() > options_.window_bytes)
+        return mono_time::max();
+    if (!window_.gaps().empty()) return std::max(next_look_, next_gap_probe_);
+    return has_room() ? mono_time::max() : last_fetch_ + pauses_seen_within;
 }
 
 void relay_machine::pack() {

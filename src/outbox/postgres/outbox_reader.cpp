@@ -289,6 +289,7 @@ result<fetched> outbox_reader::fetch_from(
     reply.knows_writers = request.wants_writers;
     reply.table_identity = got.state->identity;
     reply.replay_generation = got.state->generation;
+    reply.paused = std::move(got.state->paused);
     made.table = std::move(got.state->table);
     return made;
 }

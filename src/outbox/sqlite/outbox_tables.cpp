@@ -173,10 +173,14 @@ result<void> read_ahead(database& db, const fetch_request& request, bool paused,
 
 result<void> read_rows(database& db, const fetch_request& request, fetch_reply& reply) {
     reply.ahead = reply.filled = std::make_shared<row_batch>();
-    const auto pauses = outbox_pauses::read(db);
-    if (!pauses) return tl::unexpected(pauses.error());
-    if (pauses->everything) return {};
+    auto pauses = outbox_pauses::read(db);
+    if (!pauses) return tl::unexpected(std::move(pauses.error()));
     const bool paused = !pauses->topics.empty();
+    reply.paused = std::move(pauses->topics);
+    if (pauses->everything) {
+        reply.paused.emplace_back();
+        return {};
+    }
     // In one snapshot the order of the two does not matter, and gaps that were cut make reading ahead
     // useless.
     auto done = read_gaps(db, request, paused, reply);

@@ -145,6 +145,22 @@ TEST(RelayTroubles, MalformedRowsOnMoreKeysThanTheWindowHoldsDelayTheOthersByOne
     EXPECT_THAT(w.broken, IsEmpty());
 }
 
+TEST(RelayTroubles, MalformedRowsWithoutAKeyDelayTheOthersByOnePassAtATime) {
+    constexpr auto rows = 2'000;
+    relay_world w({.relay = {.fetch_rows = 50, .window_rows = 200}});
+    w.outbox_faults.latency_min = 10ms;
+    w.outbox_faults.latency_max = 12ms;
+    for (auto i = 0; i < rows; ++i)
+        w.table.put({.topic = "t", .key = {}, .value = "v"}, "no headers");
+    w.driver->start(epoch{1});
+    w.put("healthy");
+    w.world.run_for(3s);
+    EXPECT_LT(w.table.dead().size(), rows / 2) << "too fast to say anything";
+    EXPECT_THAT(w.order_of("healthy"), ElementsAre(rows + 1));
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_EQ(w.table.dead().size(), static_cast<std::size_t>(rows));
+}
+
 TEST(RelayTroubles, TheLatestTroubleIsSeenWhileItLasts) {
     relay_world w;
     w.outbox_faults.down = true;
