@@ -21,13 +21,18 @@ constexpr std::int64_t kib_of_a_mb = 1'000'000 / 1024;
 constexpr auto delivery_limit = 240s;
 
 struct PostgresKafkaMemory : testing::Test {
-    /// One transaction; the number within its key stands at the beginning of each value.
-    void put(int rows, int keys, int bytes) {
+    /// One transaction; the number within its key stands at the beginning of each value. `before` rows were
+    /// put before.
+    void put(int rows, int keys, int bytes, int before = 0) {
         shop.sql().query(
             "INSERT INTO outbox (topic, key, value) SELECT $1, convert_to('key-' || n % $2::int, 'UTF8'), "
             "convert_to(rpad((n / $2::int + 1) || ' ', $3::int, md5(n::text)), 'UTF8') FROM "
-            "generate_series(0, $4::int - 1) n",
-            {topic, std::to_string(keys), std::to_string(bytes), std::to_string(rows)}
+            "generate_series($4::int, $5::int - 1) n",
+            {topic,
+             std::to_string(keys),
+             std::to_string(bytes),
+             std::to_string(before),
+             std::to_string(before + rows)}
         );
     }
 
@@ -75,6 +80,13 @@ TEST_F(PostgresKafkaMemory, TwentyThousandRowsOf18KbAreDeliveredWithin96Mb) {
     put(20'000, 1'000, 18'000);
     EXPECT_LE(deliver(), 96 * kib_of_a_mb);
     expect_all(20'000, 1'000);
+}
+
+TEST_F(PostgresKafkaMemory, AMillionRowsAreDeliveredWithin64Mb) {
+    for (int before = 0; before < 1'000'000; before += 50'000)
+        put(50'000, 10'000, 200, before);
+    EXPECT_LE(deliver(), 64 * kib_of_a_mb);
+    expect_all(1'000'000, 10'000);
 }
 
 TEST_F(PostgresKafkaMemory, OneTransactionOf500000RowsIsDeliveredWithin64Mb) {

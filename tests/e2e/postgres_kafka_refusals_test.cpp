@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -238,10 +239,35 @@ std::int64_t p99_in_ms(postgres_kafka_shop& shop, const std::string& topic, cons
     return taken[taken.size() * 99 / 100];
 }
 
-TEST(PostgresKafkaRefusals, DeniedTopicWithAFullBacklogHardlySlowsTheOthers) {
-    constexpr int backlog = 30'000;  // more than the relay's window
+/// Of the topic's rows, while they are alone and while there is trouble, which `begin` makes and `end` sees
+/// off.
+void expect_hardly_slower(
+    postgres_kafka_shop& shop,
+    const std::string& topic,
+    const std::function<void(const std::string& number)>& begin,
+    const std::function<void()>& end
+) {
     // A stall is meant, not the speed of a machine that runs the servers, too.
     constexpr std::int64_t allowance_ms = 2'000;
+    bool holds = false;
+    // The machine may be busy with something else at one of the two times.
+    for (int attempt = 1; attempt <= 3 && !holds; ++attempt) {
+        const auto number = std::to_string(attempt);
+        const auto before = p99_in_ms(shop, topic, "before-" + number);
+        begin(number);
+        const auto meanwhile = p99_in_ms(shop, topic, "meanwhile-" + number);
+        end();
+        EXPECT_TRUE(shop.empties(240s)) << shop.waiting() << " rows are left\n" << shop.log();
+        std::printf(
+            "p99 %ld ms before, %ld ms meanwhile\n", static_cast<long>(before), static_cast<long>(meanwhile)
+        );
+        holds = meanwhile <= 2 * before + allowance_ms;
+    }
+    EXPECT_TRUE(holds) << shop.log();
+}
+
+TEST(PostgresKafkaRefusals, DeniedTopicWithAFullBacklogHardlySlowsTheOthers) {
+    constexpr int backlog = 30'000;  // more than the relay's window
     postgres_kafka_shop shop;
     const auto healthy = shop.topic({{"message.timestamp.type", "LogAppendTime"}});
     const auto denied = shop.topic();
@@ -250,26 +276,59 @@ TEST(PostgresKafkaRefusals, DeniedTopicWithAFullBacklogHardlySlowsTheOthers) {
     shop.put(denied, "first", "1");
     ASSERT_TRUE(shop.empties(20s)) << shop.log();
 
-    // The machine may be busy with something else at one of the two times.
-    bool holds = false;
-    for (int attempt = 1; attempt <= 3 && !holds; ++attempt) {
-        const auto number = std::to_string(attempt);
-        const auto before = p99_in_ms(shop, healthy, "before-" + number);
-        shop.admin().deny(denied, support::kafka_admin::operation::write);
-        shop.put_each(denied, "denied-" + number + "-", 1, backlog);
-        const auto meanwhile = p99_in_ms(shop, healthy, "meanwhile-" + number);
-        EXPECT_GE(shop.waiting(), backlog);
-        EXPECT_EQ(shop.dead(), 0) << "a denial can be taken back: it parks nothing";
-        shop.admin().allow_all(denied);
-        EXPECT_TRUE(shop.empties(240s)) << shop.waiting() << " rows are left\n" << shop.log();
-        std::printf(
-            "p99 %ld ms before, %ld ms while a topic was denied\n",
-            static_cast<long>(before),
-            static_cast<long>(meanwhile)
-        );
-        holds = meanwhile <= 2 * before + allowance_ms;
-    }
-    EXPECT_TRUE(holds) << shop.log();
+    expect_hardly_slower(
+        shop,
+        healthy,
+        [&](const std::string& number) {
+            shop.admin().deny(denied, support::kafka_admin::operation::write);
+            shop.put_each(denied, "denied-" + number + "-", 1, backlog);
+        },
+        [&] {
+            EXPECT_GE(shop.waiting(), backlog);
+            EXPECT_EQ(shop.dead(), 0) << "a denial can be taken back: it parks nothing";
+            shop.admin().allow_all(denied);
+        }
+    );
+}
+
+TEST(PostgresKafkaRefusals, MalformedRowsAndAParkedKeyHardlySlowTheOthers) {
+    constexpr int malformed = 2'000;
+    constexpr int behind_a_refused_row = 2'000;
+    postgres_kafka_shop shop;
+    // As in a table of goharvest, which checks nothing.
+    shop.sql().execute(
+        "DO $$ DECLARE c name; BEGIN FOR c IN SELECT conname FROM pg_constraint WHERE conrelid = "
+        "'outbox'::regclass AND contype = 'c' LOOP EXECUTE format('ALTER TABLE outbox DROP CONSTRAINT %I', "
+        "c); END LOOP; END $$"
+    );
+    auto settings = low_limit;
+    settings["message.timestamp.type"] = "LogAppendTime";
+    const auto topic = shop.topic(settings);
+    auto relay = shop.start_relay();
+    shop.put(topic, "first", "1");
+    ASSERT_TRUE(shop.empties(20s)) << shop.log();
+    int attempts = 0;
+    expect_hardly_slower(
+        shop,
+        topic,
+        [&](const std::string& number) {
+            ++attempts;
+            shop.sql().query(
+                "INSERT INTO outbox (topic, key, value, header_names, header_values) SELECT $1, "
+                "convert_to('malformed-' || $2 || '-' || n, 'UTF8'), 'v', '{a,b}', '{1}' FROM "
+                "generate_series(1, $3::int) n",
+                {topic, number, std::to_string(malformed)}
+            );
+            shop.put(topic, "parked-" + number, "0", too_large);
+            shop.sql().query(
+                "INSERT INTO outbox (topic, key, value) SELECT $1, convert_to('parked-' || $2, 'UTF8'), 'v' "
+                "FROM generate_series(1, $3::int) n",
+                {topic, number, std::to_string(behind_a_refused_row)}
+            );
+        },
+        [] {}
+    );
+    EXPECT_EQ(shop.dead(), attempts * (malformed + 1 + behind_a_refused_row));
 }
 
 }  // namespace
