@@ -37,6 +37,9 @@ struct consumer_status {
     std::uint64_t bytes_in_memory{0};
     bool idle{false};  ///< At the tip of every shard held.
 
+    /// Why it cannot do all its work now: stream or state do not answer, or are not there.
+    std::optional<error> trouble;
+
     /// How far what was read last lies behind the newest record of its shard; the largest of all shards held.
     milliseconds behind{0};
 };
@@ -56,7 +59,8 @@ struct consumer_settings {
 
     /// Return when for so long all shards held are at the tip and none is free, waiting for its parents, or
     /// held by a worker that is gone. Zero: at the first such moment. A shard whose stored records are
-    /// damaged counts as read to its end, and `run` then returns that error.
+    /// damaged counts as read to its end, and `run` then returns that error; so it does when there is no such
+    /// stream, at once at the start, which is waited for without this.
     std::optional<nanoseconds> idle_exit;
     /// SIGTERM and SIGINT stop it as the stop token does; a second one ends the process.
     bool stop_on_signals{false};

@@ -107,6 +107,7 @@ std::string service::not_ready() const {
 }
 
 std::string service::why_not_ready() const {
+    if (kind_ == kind::consumer && consumer_.trouble) return consumer_.trouble->detail;
     if (!seen_) return "nothing has been heard of the work yet";
     std::string why;
     for (const relay_status& s : outboxes_) {
@@ -154,7 +155,12 @@ std::string service::status_json() const {
     const std::lock_guard lock(turn_);
     const int ready = why_not_ready().empty() ? 1 : 0;
     if (kind_ == kind::consumer) {
-        return fmt::format("{{{},\"ready\":{}}}\n", figures_json(figures_of(consumer_), "consumer_"), ready);
+        return fmt::format(
+            "{{{},\"consumer_last_error\":{},\"ready\":{}}}\n",
+            figures_json(figures_of(consumer_), "consumer_"),
+            error_json(consumer_.trouble),
+            ready
+        );
     }
     std::string outboxes;
     for (const relay_status& s : outboxes_)

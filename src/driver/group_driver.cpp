@@ -399,6 +399,14 @@ std::optional<error> group_driver::contradiction() const {
     return impl_->machine.contradiction();
 }
 
+std::optional<error> group_driver::trouble() const {
+    return impl_->machine.trouble();
+}
+
+bool group_driver::stream_is_missing() const {
+    return impl_->machine.stream_is_missing();
+}
+
 bool group_driver::unlisted(const shard_id& shard) const {
     return impl_->machine.unlisted(shard);
 }

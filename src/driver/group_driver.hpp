@@ -110,6 +110,10 @@ public:
     /// The stream contradicts the group: it was restored from an older copy, and the group must be reset.
     [[nodiscard]] std::optional<error> contradiction() const;
 
+    /// As `coordinator::trouble` and `coordinator::stream_is_missing`.
+    [[nodiscard]] std::optional<error> trouble() const;
+    [[nodiscard]] bool stream_is_missing() const;
+
     /// Whether the latest complete listing of the stream lacks the shard; false before the first.
     [[nodiscard]] bool unlisted(const shard_id& shard) const;
 

@@ -174,7 +174,13 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
         loop_.on_signals([this](int) { end({}); });
     }
     checks_.add([this](completion<void> done) {
-        source_->list_shards(outcome_only<stream_listing>(std::move(done)));
+        const bool waits = !settings_.idle_exit;
+        source_->list_shards([waits, done = std::move(done)](result<stream_listing> listed) {
+            if (listed) return done({});
+            auto why = std::move(listed.error());
+            if (why.code == errc::not_found && !waits) why.retry = retry_advice::never;
+            done(tl::unexpected(std::move(why)));
+        });
     });
     checks_of_state_.add([this](completion<void> done) {
         member_->store().list_workers(outcome_only<std::vector<worker_row>>(std::move(done)));
@@ -219,8 +225,11 @@ void consumer_run::look_whether_idle() {
     const auto& group = member_->group();
     auto damage = driver_->idle_but_damaged();
     if (!damage && driver_->idle()) damage = group.contradiction();
+    const bool missing = group.stream_is_missing();
+    if (!damage && missing) damage = group.trouble();
     const bool quiet =
-        group.settled() && (damage || driver_->idle()) && !work_is_open(group.shards(), damage.has_value());
+        group.settled() &&
+        (missing || ((damage || driver_->idle()) && !work_is_open(group.shards(), damage.has_value())));
     if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) {
         return end(damage ? tl::unexpected(*damage) : result<void>{});
     }
@@ -262,6 +271,7 @@ consumer_status consumer_run::look() const {
     now.bytes_in_memory = counters.bytes_in_memory;
     now.idle = driver_->idle();
     now.behind = counters.behind;
+    now.trouble = member_->group().trouble();
     return now;
 }
 

@@ -57,6 +57,22 @@ struct Cli : testing::Test {
         });
     }
 
+    /// The port of a process that was started with `--admin 127.0.0.1:0`, once it listens; else empty.
+    [[nodiscard]] std::string admin_port(const std::string& name) const {
+        if (!says(name, "port=")) return {};
+        const auto text = said(name);
+        const auto at = text.find("port=") + 5;
+        return text.substr(at, text.find_first_not_of("0123456789", at) - at);
+    }
+    /// The whole reply of the admin server.
+    [[nodiscard]] std::string get(const std::string& port, const std::string& page) const {
+        return shell(
+                   "exec 3<>/dev/tcp/127.0.0.1/" + port + "; printf 'GET " + page +
+                   " HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
+        )
+            .output;
+    }
+
     /// Output of a command that must succeed.
     static std::string ok(words command, const std::string& input = {}) {
         const auto done = millrace(std::move(command), input);

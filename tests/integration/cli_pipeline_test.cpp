@@ -267,26 +267,13 @@ TEST_F(CliPipeline, ParkedRowsAreListedAndPutBack) {
 TEST_F(CliPipeline, TheAdminPortAnswers) {
     support::process relay =
         start({"relay", "--outbox", outbox(), "--sink", sink(), "--admin", "127.0.0.1:0"}, "relay");
-    std::string port;
-    ASSERT_TRUE(support::eventually(10s, [&] {
-        const std::string said = support::read_file(path("relay.err"));
-        const std::size_t at = said.find("port=");
-        if (at == std::string::npos) return false;
-        port = said.substr(at + 5, said.find_first_not_of("0123456789", at + 5) - at - 5);
-        return true;
-    }));
-    const auto get = [&](const std::string& page) {
-        return shell(
-                   "exec 3<>/dev/tcp/127.0.0.1/" + port + "; printf 'GET " + page +
-                   " HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
-        )
-            .output;
-    };
-    EXPECT_THAT(get("/healthz"), HasSubstr("200 OK"));
-    EXPECT_TRUE(support::eventually(5s, [&] { return get("/readyz").find("200 OK") != std::string::npos; }));
-    EXPECT_THAT(get("/metrics"), HasSubstr("millrace_relay_published_total 0"));
-    EXPECT_THAT(get("/status"), HasSubstr("\"relay_leading\":"));
-    EXPECT_THAT(get("/statsu"), AllOf(HasSubstr("404"), HasSubstr("did you mean")));
+    const auto port = admin_port("relay");
+    const auto page = [&](const std::string& which) { return get(port, which); };
+    EXPECT_THAT(page("/healthz"), HasSubstr("200 OK"));
+    EXPECT_TRUE(support::eventually(5s, [&] { return page("/readyz").find("200 OK") != std::string::npos; }));
+    EXPECT_THAT(page("/metrics"), HasSubstr("millrace_relay_published_total 0"));
+    EXPECT_THAT(page("/status"), HasSubstr("\"relay_leading\":"));
+    EXPECT_THAT(page("/statsu"), AllOf(HasSubstr("404"), HasSubstr("did you mean")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "kinesis_world.hpp"
 
 #include <atomic>
+#include <filesystem>
 #include <map>
 
 namespace millrace::test {
@@ -256,6 +257,54 @@ TEST(KinesisReading, ReadsAStreamThatIsMadeAnewUnderItsEyes) {
     EXPECT_TRUE(seen.wait(20));
     const auto ended = running.stop();
     EXPECT_TRUE(ended) << ended.error().detail;
+}
+
+TEST(KinesisReading, EndsAtOnceWithoutAStreamWhenItIsToEndWhenIdle) {
+    kinesis_world world(1);
+    auto settings = world.settings();
+    settings.stream = world.fake.url("misspelt");
+    settings.idle_exit = 1h;
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    const auto ended = consumer(settings, handler).run();
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code, errc::not_found);
+    EXPECT_NE(ended.error().detail.find("misspelt"), std::string::npos) << ended.error().detail;
+    EXPECT_FALSE(std::filesystem::exists(world.folder.file("state.db"))) << "nothing was made for a slip";
+}
+
+TEST(KinesisReading, EndsWithAnErrorWhenItsStreamIsDeletedAndItIsToEndWhenIdle) {
+    kinesis_world world(1);
+    world.put("k", "1");
+    auto settings = world.settings();
+    settings.idle_exit = 500ms;
+    kinesis_receipts seen;
+    kinesis_handler handler(seen, [&](const record_batch&, const delivery&) -> result<handled> {
+        world.fake.with([](auto in) { EXPECT_TRUE(in.model.remove("orders")); });
+        return handled::all;
+    });
+    const auto ended = consumer(settings, handler).run();
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code, errc::not_found);
+}
+
+TEST(KinesisReading, WaitsForAStreamThatIsNotThereYetAndSaysSo) {
+    kinesis_world world(1);
+    auto settings = world.settings();
+    settings.stream = world.fake.url("later");
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    background<consumer> running(settings, handler);
+    ASSERT_TRUE(support::eventually(5s, [&] { return (*running).status().trouble.has_value(); }));
+    EXPECT_EQ((*running).status().trouble->code, errc::not_found);
+    world.fake.with([](auto in) {
+        ASSERT_TRUE(in.model.create("later", 1));
+        in.model.append("later", "k", "1");
+    });
+    EXPECT_TRUE(seen.wait(1));
+    EXPECT_TRUE(support::eventually(5s, [&] { return !(*running).status().trouble; }));
+    EXPECT_FALSE(running.ended());
+    EXPECT_TRUE(running.stop());
 }
 
 TEST(KinesisReading, TakesRepliesOfTenMebibytesAlthoughItsMemoryIsSmall) {

@@ -144,8 +144,10 @@ void coordinator::on(const workers_listed& reply) {
     const auto begun = std::exchange(listing_workers_, std::nullopt).value_or(0);
     next_tick_ = now_ + options_.tick;
     if (!reply.outcome) {
-        return tell_failure("workers.list_failed", "error", {}, reply.outcome.error());
+        workers_trouble_ = reply.outcome.error();
+        return tell_failure("workers.list_failed", "error", {}, *workers_trouble_);
     }
+    workers_trouble_.reset();
     const auto& rows = *reply.outcome;
     const auto over = lapse_.observe(workers_sent_, now_, rows);
     end_lapsed(over);
@@ -282,8 +284,10 @@ void coordinator::on(const stream_listed& reply) {
     listing_stream_ = false;
     if (!reply.outcome) {
         stream_due_ = now_ + retry_pause;
-        return tell_failure("stream.list_failed", "error", {}, reply.outcome.error());
+        stream_trouble_ = reply.outcome.error();
+        return tell_failure("stream.list_failed", "error", {}, *stream_trouble_);
     }
+    stream_trouble_.reset();
     stream_ = *reply.outcome;
     stream_seen_ = stream_sent_;
     group_retry_at_ = std::min(group_retry_at_, now_);

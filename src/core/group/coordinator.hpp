@@ -65,6 +65,17 @@ public:
     /// The stream was restored from an older copy; what to do.
     [[nodiscard]] std::optional<error> contradiction() const { return restored_.found(); }
 
+    /// Why the group cannot do all its work now: what the latest listing of the stream, else of the workers,
+    /// met.
+    [[nodiscard]] std::optional<error> trouble() const {
+        return stream_trouble_ ? stream_trouble_ : workers_trouble_;
+    }
+
+    /// The latest listing of the stream found that there is no such stream.
+    [[nodiscard]] bool stream_is_missing() const {
+        return stream_trouble_ && stream_trouble_->code == errc::not_found;
+    }
+
     /// The latest complete listing of the stream lacks the shard; false before the first.
     [[nodiscard]] bool unlisted(const shard_id& shard) const;
     [[nodiscard]] std::size_t leases_held() const;
@@ -169,6 +180,7 @@ private:
     mono_time workers_sent_{};
     mono_time next_tick_{};
     bool want_workers_{false};
+    std::optional<error> workers_trouble_;
 
     shard_table table_;
     std::optional<step_count> listing_rows_;
@@ -177,6 +189,7 @@ private:
     mono_time rows_due_{};
 
     std::optional<stream_listing> stream_;
+    std::optional<error> stream_trouble_;
     bool listing_stream_{false};
     bool want_stream_{false};
     mono_time stream_due_{}, stream_sent_{};

@@ -133,5 +133,25 @@ TEST(Service, AConsumerIsReadyOnceItHasSeenItsGroup) {
     EXPECT_THAT(get(about, "/status"), HasSubstr("\"consumer_records_read_total\":9,"));
 }
 
+TEST(Service, AConsumerWhoseStreamOrStateIsAwaySaysSo) {
+    service about(service::kind::consumer);
+    consumer_status s;
+    s.trouble = error{errc::not_found, retry_advice::after_delay, false, "there is no stream orders"};
+    about.update(s);
+    EXPECT_EQ(answer_admin("/readyz", about).status, 503u);
+    EXPECT_EQ(get(about, "/readyz"), "not ready: there is no stream orders\n") << "before any listing, too";
+    EXPECT_THAT(get(about, "/metrics"), HasSubstr("millrace_ready 0\n"));
+    EXPECT_THAT(
+        get(about, "/status"), HasSubstr(R"("consumer_last_error":"not_found: there is no stream orders")")
+    );
+    s.total = 1;
+    about.update(s);
+    EXPECT_EQ(answer_admin("/readyz", about).status, 503u);
+    s.trouble.reset();
+    about.update(s);
+    EXPECT_EQ(answer_admin("/readyz", about).status, 200u);
+    EXPECT_THAT(get(about, "/status"), HasSubstr(R"("consumer_last_error":null)"));
+}
+
 }  // namespace
 }  // namespace millrace::app

@@ -46,6 +46,36 @@ TEST_F(GroupLife, AGroupOfANewerFormatIsLeftAlone) {
     EXPECT_TRUE(a.held.empty());
 }
 
+TEST_F(GroupLife, AStreamThatIsMissingIsSaidAsLongAsItIsAndThenWorkedOn) {
+    auto& a = add("a");
+    a.lister.refuses = error{errc::not_found, retry_advice::after_delay, false, "no such stream"};
+    a.start();
+    world.run_for(2s);
+    ASSERT_TRUE(a.group->trouble());
+    EXPECT_EQ(a.group->trouble()->detail, "no such stream");
+    EXPECT_TRUE(a.group->stream_is_missing());
+    EXPECT_GT(a.lister.asked, 2) << "it is looked for again and again";
+    EXPECT_FALSE(a.failure);
+    a.lister.refuses.reset();
+    world.run_for(1s);
+    EXPECT_FALSE(a.group->trouble());
+    EXPECT_FALSE(a.group->stream_is_missing());
+    EXPECT_EQ(a.held.size(), 4U);
+}
+
+TEST_F(GroupLife, AStateThatDoesNotAnswerIsTheTroubleOfTheGroup) {
+    auto& a = run("a");
+    world.run_for(1s);
+    EXPECT_FALSE(a.group->trouble());
+    plan.down = true;
+    world.run_for(1s);
+    ASSERT_TRUE(a.group->trouble());
+    EXPECT_FALSE(a.group->stream_is_missing());
+    plan.down = false;
+    world.run_for(1s);
+    EXPECT_FALSE(a.group->trouble());
+}
+
 TEST_F(GroupLife, ARecreatedStreamIsReportedAndItsOldCheckpointsAreSetAside) {
     auto& a = run("a");
     world.run_for(1s);

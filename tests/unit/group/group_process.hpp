@@ -27,10 +27,13 @@ public:
 
     void list_shards(completion<stream_listing> done) override {
         ++asked;
-        home_.post([done = std::move(done), reply = *now] { done(reply); });
+        result<stream_listing> reply = *now;
+        if (refuses) reply = tl::unexpected(*refuses);
+        home_.post([done = std::move(done), reply] { done(reply); });
     }
 
     std::shared_ptr<stream_listing> now;
+    std::optional<error> refuses;
     int asked{0};
 
 private:
