@@ -9,6 +9,7 @@
 #include <millrace/log.hpp>
 #include <millrace/names.hpp>
 #include <millrace/options.hpp>
+#include <millrace/shard_progress.hpp>
 #include <millrace/time.hpp>
 
 #include <cstddef>
@@ -18,19 +19,31 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 namespace millrace {
 
 /// Totals since the start, and gauges.
 struct consumer_status {
-    std::size_t shards{0};  ///< Held now.
-    std::size_t index{0};   ///< Of this worker among the live ones; advisory.
-    std::size_t total{0};   ///< Live workers; 0 before the first listing.
+    std::size_t shards{0};   ///< Held now.
+    std::size_t index{0};    ///< Of this worker among the live ones; advisory.
+    std::size_t total{0};    ///< Live workers; 0 before the first listing.
+    std::uint64_t reads{0};  ///< Requests for records.
+    std::uint64_t reads_throttled{0};
     std::uint64_t records_read{0};
     std::uint64_t bytes_read{0};
+    std::uint64_t aggregates{0};           ///< Of the Kinesis Producer Library, opened.
+    std::uint64_t sub_records{0};          ///< In them, those left out included.
+    std::uint64_t sub_records_foreign{0};  ///< Left out: they belong to another shard.
     std::uint64_t records_acknowledged{0};
     std::uint64_t records_dead_lettered{0};
     std::uint64_t handler_failures{0};
+    nanoseconds handler_time{0};  ///< Of all calls that have ended.
+    std::uint64_t checkpoints_written{0};
+    std::uint64_t leases_taken{0};
+    std::uint64_t leases_released{0};  ///< Given back.
+    std::uint64_t leases_lost{0};      ///< To another worker, or with the session.
+    std::uint64_t shards_finished{0};
     std::uint64_t gaps_reported{0};    ///< Records that the stream dropped before they were read.
     std::uint64_t shards_stopped{0};   ///< By the failure policy.
     std::uint64_t records_at_risk{0};  ///< Acknowledged and not yet in a checkpoint: repeated after a crash.
@@ -42,6 +55,14 @@ struct consumer_status {
 
     /// How far what was read last lies behind the newest record of its shard; the largest of all shards held.
     milliseconds behind{0};
+
+    /// The longest, and the least, of `shard_progress` of all shards held.
+    nanoseconds blocked{0};
+    std::optional<nanoseconds> retention_left;
+
+    /// Those that want a look first: blocked for longest, then furthest behind; at most `shards_told`.
+    static constexpr std::size_t shards_told = 100;
+    std::vector<shard_progress> progress;
 };
 
 struct consumer_settings {

@@ -66,13 +66,30 @@ std::vector<figure> figures_of(const consumer_status& s) {
         gauge("shards", "Shards held now", std::uint64_t{s.shards}),
         gauge("worker_index", "Place of this worker among the live ones", std::uint64_t{s.index}),
         gauge("workers", "Live workers; 0 before the first listing", std::uint64_t{s.total}),
+        total("reads_total", "Requests for records", s.reads),
+        total(
+            "reads_throttled_total", "Of them and of openings, those that were throttled", s.reads_throttled
+        ),
         total("records_read_total", "Records read", s.records_read),
         total("bytes_read_total", "Bytes read", s.bytes_read),
+        total("aggregates_total", "Aggregates of the Kinesis Producer Library opened", s.aggregates),
+        total("sub_records_total", "Records in them, those left out included", s.sub_records),
+        total(
+            "sub_records_foreign_total",
+            "Records in them that were left out: they belong to another shard",
+            s.sub_records_foreign
+        ),
         total("records_acknowledged_total", "Records acknowledged by the handler", s.records_acknowledged),
         total(
             "records_dead_lettered_total", "Records put away by the failure policy", s.records_dead_lettered
         ),
         total("handler_failures_total", "Calls of the handler that failed", s.handler_failures),
+        {"handler_seconds_total", "Time of all calls of the handler", true, seconds(s.handler_time)},
+        total("checkpoints_total", "Checkpoints written", s.checkpoints_written),
+        total("leases_taken_total", "Shards taken", s.leases_taken),
+        total("leases_released_total", "Shards given back", s.leases_released),
+        total("leases_lost_total", "Shards lost to other workers, or with the session", s.leases_lost),
+        total("shards_finished_total", "Shards processed to their end", s.shards_finished),
         total(
             "gaps_reported_total", "Records that the stream dropped before they were read", s.gaps_reported
         ),
@@ -84,7 +101,45 @@ std::vector<figure> figures_of(const consumer_status& s) {
             "Age of what was read last against the newest record of its shard; the largest of all shards",
             seconds(s.behind)
         ),
+        gauge(
+            "blocked_seconds",
+            "For how long a handler has acknowledged nothing of a shard though records wait; the longest",
+            seconds(s.blocked)
+        ),
+        gauge(
+            "retention_left_seconds",
+            "Until the stream drops the oldest record that is not acknowledged; the least of all shards",
+            s.retention_left ? std::optional(seconds(*s.retention_left)) : std::nullopt
+        ),
         gauge("idle", "1 at the tip of every shard held", s.idle ? 1.0 : 0.0),
+    };
+}
+
+std::vector<figure> figures_of(const shard_progress& s) {
+    return {
+        gauge("epoch", "Epoch of the lease", s.epoch.value()),
+        total("reads_total", "Requests for records", s.reads),
+        total(
+            "reads_throttled_total", "Of them and of openings, those that were throttled", s.reads_throttled
+        ),
+        total("records_read_total", "Records read", s.records_read),
+        total("bytes_read_total", "Bytes read", s.bytes_read),
+        total("records_acknowledged_total", "Records acknowledged by the handler", s.records_acknowledged),
+        gauge(
+            "behind_seconds",
+            "Age of what was read last against the newest record of the shard",
+            seconds(s.behind)
+        ),
+        gauge(
+            "blocked_seconds",
+            "For how long the handler has acknowledged nothing though records wait",
+            seconds(s.blocked)
+        ),
+        gauge(
+            "retention_left_seconds",
+            "Until the stream drops the oldest record that is not acknowledged",
+            s.retention_left ? std::optional(seconds(*s.retention_left)) : std::nullopt
+        ),
     };
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -86,6 +87,10 @@ std::string outbox_json(const relay_status& s) {
     );
 }
 
+std::string shard_json(const shard_progress& s) {
+    return fmt::format(R"({{"shard":{},{}}})", json_string(s.shard.value()), figures_json(figures_of(s), ""));
+}
+
 }  // namespace
 
 void service::update(const relay_status& sum, std::vector<relay_status> outboxes) {
@@ -124,6 +129,10 @@ std::vector<metric> service::metrics() const {
     std::vector<metric> all;
     if (kind_ == kind::consumer) {
         add(all, "millrace_consumer_", figures_of(consumer_), {});
+        std::vector<metric> of_shards;
+        for (const shard_progress& s : consumer_.progress)
+            add(of_shards, "millrace_shard_", figures_of(s), {{"shard", s.shard.value()}});
+        std::move(of_shards.begin(), of_shards.end(), std::back_inserter(all));
     } else if (outboxes_.empty()) {
         add(all, "millrace_relay_", figures_of(sum_), {});
     } else {
@@ -155,11 +164,15 @@ std::string service::status_json() const {
     const std::lock_guard lock(turn_);
     const int ready = why_not_ready().empty() ? 1 : 0;
     if (kind_ == kind::consumer) {
+        std::string shards;
+        for (const shard_progress& s : consumer_.progress)
+            shards += (shards.empty() ? "" : ",") + shard_json(s);
         return fmt::format(
-            "{{{},\"consumer_last_error\":{},\"ready\":{}}}\n",
+            "{{{},\"consumer_last_error\":{},\"ready\":{},\"shards\":[{}]}}\n",
             figures_json(figures_of(consumer_), "consumer_"),
             error_json(consumer_.trouble),
-            ready
+            ready,
+            shards
         );
     }
     std::string outboxes;

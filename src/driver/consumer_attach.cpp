@@ -23,6 +23,7 @@ public:
     }
     void discover_soon() override { group_.discover_soon(); }
     [[nodiscard]] bool unlisted(const shard_id& shard) const override { return group_.unlisted(shard); }
+    [[nodiscard]] std::optional<stream_moment> stream() const override { return group_.stream(); }
     [[nodiscard]] nanoseconds drain_limit() const override { return group_.drain_limit(); }
 
 private:

@@ -14,15 +14,6 @@ namespace millrace {
 
 namespace {
 
-// What the stream said of its clock and retention is believed for so long.
-constexpr nanoseconds stream_facts_age_max = std::chrono::minutes{5};
-
-struct stream_facts {
-    wall_time now;
-    std::optional<milliseconds> retention;
-    mono_time asked;
-};
-
 /// Where the user says nothing, readers keep to what the stream allows.
 shard_options keeping_to(const read_rates& allowed, shard_options options) {
     if (!options.reads_per_second) options.reads_per_second = allowed.reads_per_second;
@@ -81,8 +72,6 @@ struct consumer_driver::impl {
     void granted(const lease_grant& grant);
     void sweep();
     void check_gap(const lease_grant& grant);
-    void compare_with_retention();
-    [[nodiscard]] std::optional<wall_time> stream_time() const;
 
     /// The shard under its present lease; null when there is none.
     [[nodiscard]] shard_driver* find(const shard_id& shard) const {
@@ -105,16 +94,8 @@ struct consumer_driver::impl {
     std::map<shard_id, std::unique_ptr<shard_driver>> shards;
     std::vector<std::unique_ptr<shard_driver>> retiring;  // of earlier leases, a call still under way
     std::unordered_map<read_memory::member, shard_driver*> by_member;
-    std::optional<stream_facts> facts;
-    bool asking{false};
-    std::vector<std::pair<shard_id, wall_time>> to_compare;  // granted with a checkpoint of that arrival
     lifetime alive;
 };
-
-std::optional<wall_time> consumer_driver::impl::stream_time() const {
-    if (!facts || loop.now() - facts->asked > stream_facts_age_max) return std::nullopt;
-    return facts->now + std::chrono::floor<milliseconds>(loop.now() - facts->asked);
-}
 
 void consumer_driver::impl::granted(const lease_grant& grant) {
     MILLRACE_ASSERT(leases != nullptr);
@@ -140,7 +121,8 @@ void consumer_driver::impl::granted(const lease_grant& grant) {
         counters,
         failures,
         alive.guard([this] { sweep(); })};
-    const auto pin = std::chrono::floor<std::chrono::seconds>(stream_time().value_or(loop.wall()));
+    const auto stream = leases->stream();
+    const auto pin = std::chrono::floor<std::chrono::seconds>(stream ? stream->now : loop.wall());
     auto made = std::make_unique<shard_driver>(around, grant, pin);
     auto& shard = *shards.emplace(grant.shard, std::move(made)).first->second;
     by_member.emplace(shard.memory_member(), &shard);
@@ -164,26 +146,9 @@ void consumer_driver::impl::sweep() {
 }
 
 void consumer_driver::impl::check_gap(const lease_grant& grant) {
-    if (!grant.checkpoint) return;
-    to_compare.emplace_back(grant.shard, grant.checkpoint->arrival);
-    if (stream_time()) return compare_with_retention();
-    if (std::exchange(asking, true)) return;
-    source.list_shards(alive.guard([this, asked = loop.now()](const result<stream_listing>& how) {
-        asking = false;
-        // Without an answer there is nothing to compare with; the next grant asks again for all.
-        if (!how) return;
-        facts = stream_facts{how->now, how->retention, asked};
-        compare_with_retention();
-    }));
-}
-
-void consumer_driver::impl::compare_with_retention() {
-    const auto now = stream_time();
-    for (const auto& [name, arrival] : std::exchange(to_compare, {})) {
-        auto* shard = find(name);
-        if (shard != nullptr && now && facts->retention && arrival < *now - *facts->retention)
-            shard->possible_gap();
-    }
+    const auto stream = leases->stream();
+    if (!grant.checkpoint || !stream || !stream->retention) return;
+    if (grant.checkpoint->arrival < stream->now - *stream->retention) find(grant.shard)->possible_gap();
 }
 
 consumer_driver::consumer_driver(
@@ -225,9 +190,15 @@ std::optional<error> consumer_driver::idle_but_damaged() const {
 consumer_counters consumer_driver::counters() const {
     auto counters = impl_->counters;
     counters.bytes_in_memory = impl_->memory->in_use();
-    for (const auto& held : impl_->shards)
-        counters.behind = std::max(counters.behind, held.second->behind());
     return counters;
+}
+
+std::vector<shard_progress> consumer_driver::progress() const {
+    std::vector<shard_progress> all;
+    all.reserve(impl_->shards.size());
+    for (const auto& held : impl_->shards)
+        if (!held.second->ended()) all.push_back(held.second->progress());
+    return all;
 }
 
 void consumer_driver::on_failed(std::function<void(const error&)> what) {

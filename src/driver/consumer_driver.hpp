@@ -10,11 +10,13 @@
 
 #include <millrace/error.hpp>
 #include <millrace/handler.hpp>
+#include <millrace/shard_progress.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace millrace {
 
@@ -47,9 +49,6 @@ struct consumer_counters {
     std::uint64_t gaps_reported{0};
     std::uint64_t shards_stopped{0};   ///< By the failure policy.
     std::uint64_t bytes_in_memory{0};  ///< Now.
-
-    /// How far the latest read lies behind the newest record of its shard; the largest of all shards, now.
-    milliseconds behind{0};
 };
 
 class shard_leases;
@@ -81,6 +80,9 @@ public:
     /// them met.
     [[nodiscard]] std::optional<error> idle_but_damaged() const;
     [[nodiscard]] consumer_counters counters() const;
+
+    /// Of each shard held.
+    [[nodiscard]] std::vector<shard_progress> progress() const;
 
     /// Called when the group fails for good; at most once.
     void on_failed(std::function<void(const error&)> what);

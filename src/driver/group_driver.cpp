@@ -94,6 +94,7 @@ struct group_driver::impl {
     const nanoseconds drain_limit;
     coordinator machine;
     paced_log failures;
+    group_counters count;
     lifetime alive;
 
     std::deque<work> queue;
@@ -256,10 +257,12 @@ void group_driver::impl::carry_out(const set_row_aside& a) {
 void group_driver::impl::carry_out(const write_lease& a) {
     auto row = a.row;
     row.updated_at = loop.wall();
+    const bool is_checkpoint = guards.contains(a.row.shard);  // else it is taken, finished or given back
     store.write(
         std::move(row),
         a.expected,
-        alive.guard([this, shard = a.row.shard, lease = a.lease](result<void> outcome) {
+        alive.guard([this, is_checkpoint, shard = a.row.shard, lease = a.lease](result<void> outcome) {
+            if (outcome && is_checkpoint) ++count.checkpoints_written;
             submit(lease_written{shard, lease, std::move(outcome)});
         })
     );
@@ -281,6 +284,7 @@ void group_driver::impl::carry_out(const lease_granted& a) {
     auto guard = std::make_shared<lease_guard>(loop, session, machine.mine());
     drop_guard(a.row.shard);
     guards[a.row.shard] = guard;
+    ++count.leases_taken;
     listener.granted(
         {a.row.shard, a.row.epoch, a.row.checkpoint, a.row.parents, a.start, std::move(guard), machine.mine()}
     );
@@ -292,6 +296,7 @@ void group_driver::impl::carry_out(const lease_revoked& a) {
 
 void group_driver::impl::carry_out(const lease_lost& a) {
     drop_guard(a.shard);
+    ++count.leases_lost;
     answer_all(releases, a.shard, tl::unexpected(a.why));
     answer_all(finishes, a.shard, tl::unexpected(a.why));
     if (!a.was_releasing) listener.lost(a.shard, a.why);
@@ -309,11 +314,13 @@ void group_driver::impl::carry_out(const lease_persisted& a) {
 
 void group_driver::impl::carry_out(const lease_released& a) {
     drop_guard(a.shard);
+    ++count.leases_released;
     answer_all(releases, a.shard, {});
 }
 
 void group_driver::impl::carry_out(const lease_finished& a) {
     drop_guard(a.shard);
+    ++count.shards_finished;
     answer_all(finishes, a.shard, {});
 }
 
@@ -405,6 +412,14 @@ std::optional<error> group_driver::trouble() const {
 
 bool group_driver::stream_is_missing() const {
     return impl_->machine.stream_is_missing();
+}
+
+std::optional<stream_moment> group_driver::stream() const {
+    return impl_->machine.stream(impl_->loop.now());
+}
+
+group_counters group_driver::counters() const {
+    return impl_->count;
 }
 
 bool group_driver::unlisted(const shard_id& shard) const {

@@ -56,6 +56,15 @@ public:
     virtual void failed(const error& why) = 0;
 };
 
+/// Totals since the start.
+struct group_counters {
+    std::uint64_t checkpoints_written{0};
+    std::uint64_t leases_taken{0};
+    std::uint64_t leases_released{0};  ///< Given back.
+    std::uint64_t leases_lost{0};
+    std::uint64_t shards_finished{0};
+};
+
 /// One line of a status: what this worker knows of a shard.
 struct shard_view {
     shard_row row;
@@ -113,6 +122,11 @@ public:
     /// As `coordinator::trouble` and `coordinator::stream_is_missing`.
     [[nodiscard]] std::optional<error> trouble() const;
     [[nodiscard]] bool stream_is_missing() const;
+
+    /// As `coordinator::stream`.
+    [[nodiscard]] std::optional<stream_moment> stream() const;
+
+    [[nodiscard]] group_counters counters() const;
 
     /// Whether the latest complete listing of the stream lacks the shard; false before the first.
     [[nodiscard]] bool unlisted(const shard_id& shard) const;

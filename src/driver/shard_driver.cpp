@@ -36,6 +36,9 @@ shard_driver::impl::impl(const shard_surroundings& surroundings, lease_grant gra
       work_alarm(around.loop),
       lease_alarm(around.loop) {
     MILLRACE_ASSERT(grant.guard != nullptr);
+    so_far.shard = grant.shard;
+    so_far.epoch = grant.epoch;
+    looked_at = now();
     work.emplace(around.options, grant.shard);
 }
 
@@ -211,7 +214,10 @@ void shard_driver::impl::on_stopped() {
 
 void shard_driver::impl::proceed() {
     if (ended || ending) return;
-    if (const auto moved = work->take_progress(); moved && !around.place) {
+    const auto moved = work->take_progress();
+    if (moved || work->in_window() == 0) waiting_since.reset();
+    if (work->in_window() > 0 && !waiting_since) waiting_since = now();
+    if (moved && !around.place) {
         const auto kept = around.leases.advance(grant.shard, grant.epoch, moved->reached, moved->records);
         if (!kept) say_failure(log_level::warning, "shard.advance_refused", kept.error().detail);
         if (ended) return;  // the group may have found out just now
@@ -305,6 +311,7 @@ void shard_driver::impl::count() {
     sum.records_acknowledged += is.acknowledged - counted.acknowledged;
     sum.records_dead_lettered += is.dead_lettered - counted.dead_lettered;
     sum.handler_failures += is.failures - counted.failures;
+    so_far.records_acknowledged = is.acknowledged;
     counted = is;
 }
 
@@ -366,8 +373,17 @@ bool shard_driver::over() const {
     return impl_->ended && !impl_->calling;
 }
 
-milliseconds shard_driver::behind() const {
-    return impl_->ended ? milliseconds{0} : impl_->behind;
+shard_progress shard_driver::progress() const {
+    auto all = impl_->so_far;
+    if (impl_->waiting_since) all.blocked = impl_->now() - *impl_->waiting_since;
+    if (const auto stream = impl_->around.leases.stream(); stream && stream->retention) {
+        // What was not read is as old as the latest look, and what that look left.
+        const auto unread = impl_->now() - impl_->looked_at + all.behind;
+        const auto oldest = impl_->work->oldest_arrival();
+        const auto age = oldest ? nanoseconds{stream->now - *oldest} : unread;
+        all.retention_left = *stream->retention - age;
+    }
+    return all;
 }
 
 const error* shard_driver::damage() const {

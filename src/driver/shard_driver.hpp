@@ -15,6 +15,7 @@
 #include <millrace/error.hpp>
 #include <millrace/handler.hpp>
 #include <millrace/options.hpp>
+#include <millrace/shard_progress.hpp>
 #include <millrace/time.hpp>
 
 #include <functional>
@@ -34,6 +35,7 @@ public:
     virtual void release(const shard_id& shard, epoch e, completion<void> done) = 0;
     virtual void discover_soon() = 0;
     [[nodiscard]] virtual bool unlisted(const shard_id& shard) const = 0;
+    [[nodiscard]] virtual std::optional<stream_moment> stream() const = 0;
 
     /// How long a shard that is to be given back may wait for its acknowledgements.
     [[nodiscard]] virtual nanoseconds drain_limit() const = 0;
@@ -91,8 +93,7 @@ public:
     /// Ended, and no call is under way.
     [[nodiscard]] bool over() const;
 
-    /// How far the latest read lies behind the newest record; zero at the tip and before the first read.
-    [[nodiscard]] milliseconds behind() const;
+    [[nodiscard]] shard_progress progress() const;
 
     /// Why nothing more of it can be read: what is stored is damaged, and all before it is acknowledged.
     [[nodiscard]] const error* damage() const;

@@ -73,10 +73,12 @@ struct shard_driver::impl {
     std::stop_source stop;
     lifetime alive;
 
-    std::optional<start_position> to_open;  // an opening that waits for its turn
-    std::optional<read_cursor> to_read;     // a read that waits for room
-    milliseconds behind{0};                 // of the latest read
-    bool assigned{false};                   // the handler has been told, and has taken it
+    std::optional<start_position> to_open;   // an opening that waits for its turn
+    std::optional<read_cursor> to_read;      // a read that waits for room
+    shard_progress so_far;                   // all but what is worked out when it is asked for
+    mono_time looked_at;                     // when the latest read that succeeded was sent, or the start
+    std::optional<mono_time> waiting_since;  // records wait for their acknowledgement and none came
+    bool assigned{false};                    // the handler has been told, and has taken it
     mono_time assign_at{};
     bool calling{false};
     bool held_back{false};

@@ -48,7 +48,10 @@ void shard_driver::impl::on_open(result<read_cursor> how) {
 }
 
 void shard_driver::impl::on_failed(error why) {
-    if (why.code == errc::throttled) ++around.counters.reads_throttled;
+    if (why.code == errc::throttled) {
+        ++around.counters.reads_throttled;
+        ++so_far.reads_throttled;
+    }
     damage = why.code == errc::corrupt ? std::optional(why) : std::nullopt;
     const bool denied = why.code == errc::not_found;
     read_step(shard_reader::failed{std::move(why), denied && around.leases.unlisted(grant.shard)});
@@ -68,6 +71,7 @@ void shard_driver::impl::pump_read() {
     const read_limits limits{static_cast<std::size_t>(records), room->bytes()};
     auto cursor = *std::exchange(to_read, std::nullopt);
     ++around.counters.reads;
+    ++so_far.reads;
     around.source.read(
         grant.shard,
         std::move(cursor),
@@ -85,13 +89,16 @@ void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room,
     }
     damage.reset();
     const auto records = how->records->records();
-    behind = how->behind;
+    so_far.behind = how->behind;
+    looked_at = sent;
     const auto bytes = how->bytes == 0 ? how->records->bytes() : how->bytes;
     shard_reader::records got{std::move(how->next), std::nullopt, how->behind, sent, bytes};
     if (!records.empty()) {
         got.last = records.back().position;
         around.counters.records_read += records.size();
         around.counters.bytes_read += how->records->bytes();
+        so_far.records_read += records.size();
+        so_far.bytes_read += how->records->bytes();
         work->push(room.count(std::move(how->records)));
     }
     read_step(got);

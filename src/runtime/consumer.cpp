@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace millrace {
 
@@ -78,6 +80,29 @@ result<consumer_urls> check(const consumer_settings& settings) {
     }
     if (faults) return tl::unexpected(std::move(*faults));
     return urls;
+}
+
+/// Of all shards, and of those that want a look.
+void sum_up(std::vector<shard_progress> shards, consumer_status& into) {
+    for (const auto& shard : shards) {
+        into.behind = std::max(into.behind, shard.behind);
+        into.blocked = std::max(into.blocked, shard.blocked);
+        if (shard.retention_left)
+            into.retention_left =
+                std::min(into.retention_left.value_or(nanoseconds::max()), *shard.retention_left);
+    }
+    if (shards.size() > consumer_status::shards_told) {
+        std::partial_sort(
+            shards.begin(),
+            shards.begin() + consumer_status::shards_told,
+            shards.end(),
+            [](const auto& a, const auto& b) {
+                return std::tie(b.blocked, b.behind, a.shard) < std::tie(a.blocked, a.behind, b.shard);
+            }
+        );
+        shards.resize(consumer_status::shards_told);
+    }
+    into.progress = std::move(shards);
 }
 
 }  // namespace
@@ -260,17 +285,30 @@ consumer_status consumer_run::look() const {
     now.shards = member_->group().shards_held();
     now.index = index_;
     now.total = total_;
+    now.reads = counters.reads;
+    now.reads_throttled = counters.reads_throttled;
     now.records_read = counters.records_read;
     now.bytes_read = counters.bytes_read;
+    const auto unpacked = source_->unpacked();
+    now.aggregates = unpacked.aggregates;
+    now.sub_records = unpacked.sub_records;
+    now.sub_records_foreign = unpacked.sub_records_foreign;
     now.records_acknowledged = counters.records_acknowledged;
     now.records_dead_lettered = counters.records_dead_lettered;
     now.handler_failures = counters.handler_failures;
+    now.handler_time = pool_.time_used();
+    const auto leases = member_->group().counters();
+    now.checkpoints_written = leases.checkpoints_written;
+    now.leases_taken = leases.leases_taken;
+    now.leases_released = leases.leases_released;
+    now.leases_lost = leases.leases_lost;
+    now.shards_finished = leases.shards_finished;
     now.gaps_reported = counters.gaps_reported;
     now.shards_stopped = counters.shards_stopped;
     now.records_at_risk = member_->group().records_at_risk();
     now.bytes_in_memory = counters.bytes_in_memory;
     now.idle = driver_->idle();
-    now.behind = counters.behind;
+    sum_up(driver_->progress(), now);
     now.trouble = member_->group().trouble();
     return now;
 }

@@ -3,6 +3,7 @@
 #include "assert.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace millrace {
@@ -57,7 +58,9 @@ void worker_pool::work(const std::stop_token& stop) {
             queue_.pop_front();
         }
         drained_.notify_one();
+        const auto begun = std::chrono::steady_clock::now();
         job();
+        time_used_ += nanoseconds{std::chrono::steady_clock::now() - begun}.count();
     }
 }
 

@@ -6,8 +6,12 @@
 
 #include "consumer_driver.hpp"
 
+#include <millrace/time.hpp>
+
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -34,6 +38,9 @@ public:
     /// As the destructor; later jobs are dropped.
     void shut_down();
 
+    /// What all jobs that have ended took, from any thread.
+    [[nodiscard]] nanoseconds time_used() const noexcept { return nanoseconds{time_used_.load()}; }
+
 private:
     void work(const std::stop_token& stop);
 
@@ -43,6 +50,7 @@ private:
     std::condition_variable_any drained_;
     std::deque<std::function<void()>> queue_;
     bool closed_{false};
+    std::atomic<std::int64_t> time_used_{0};
     std::vector<std::jthread> threads_;
 };
 

@@ -381,6 +381,12 @@ void coordinator::tell_failure(const char* event, const char* key, std::string v
     actions_.emplace_back(group_note{log_level::warning, event, key, std::move(value), why.detail, true});
 }
 
+std::optional<stream_moment> coordinator::stream(mono_time now) const {
+    if (!stream_) return std::nullopt;
+    return stream_moment{
+        stream_->now + std::chrono::floor<milliseconds>(now - stream_seen_), stream_->retention};
+}
+
 bool coordinator::unlisted(const shard_id& shard) const {
     return stream_ && std::none_of(stream_->shards.begin(), stream_->shards.end(), [&](const auto& listed) {
                return listed.shard == shard;

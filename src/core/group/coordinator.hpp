@@ -76,6 +76,9 @@ public:
         return stream_trouble_ && stream_trouble_->code == errc::not_found;
     }
 
+    /// Of the latest complete listing; nothing before the first.
+    [[nodiscard]] std::optional<stream_moment> stream(mono_time now) const;
+
     /// The latest complete listing of the stream lacks the shard; false before the first.
     [[nodiscard]] bool unlisted(const shard_id& shard) const;
     [[nodiscard]] std::size_t leases_held() const;

@@ -37,6 +37,12 @@ struct stream_listing {
     std::vector<listed_shard> shards;  ///< Complete; a partial list is an error.
 };
 
+/// What a listing said of the stream as a whole, at present.
+struct stream_moment {
+    wall_time now;  ///< By the stream's clock.
+    std::optional<milliseconds> retention;
+};
+
 /// Where to begin in a shard.
 namespace from {
 struct trim_horizon {
@@ -81,6 +87,13 @@ struct read_rates {
     std::uint64_t bytes_per_second{0};
 };
 
+/// What records of a stream were packed into; totals since the start.
+struct unpacked_counters {
+    std::uint64_t aggregates{0};           ///< Opened.
+    std::uint64_t sub_records{0};          ///< In them, those left out included.
+    std::uint64_t sub_records_foreign{0};  ///< Left out: their hash is of another shard.
+};
+
 /// Lists what can be processed. The outbox of a relay and user-named resources are listings, too.
 class shard_lister {
 public:
@@ -99,6 +112,9 @@ public:
 
     /// What the stream allows; readers keep to it unless the user says otherwise. A constant.
     [[nodiscard]] virtual read_rates allowed() const { return {}; }
+
+    /// Zeros of a stream without aggregates.
+    [[nodiscard]] virtual unpacked_counters unpacked() const { return {}; }
 
     /// Calls `changed` on the host soon after records may have been added; a source without such a signal
     /// never does, and readers poll. An empty function ends it.

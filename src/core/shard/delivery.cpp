@@ -192,6 +192,12 @@ bool shard_delivery::settled() const {
     return !calling_ && !burying_ && window_.unacknowledged() - unhanded() == waiting_;
 }
 
+std::optional<wall_time> shard_delivery::oldest_arrival() const {
+    if (window_.size() == 0) return std::nullopt;
+    const auto place = window_.at(window_.low());
+    return place.batch->records()[place.at].arrival;
+}
+
 std::optional<shard_delivery::progress> shard_delivery::take_progress() {
     if (window_.low() == reported_) return std::nullopt;
     const auto records = window_.low() - std::exchange(reported_, window_.low());

@@ -115,8 +115,10 @@ public:
     /// What moved since the last call.
     [[nodiscard]] std::optional<progress> take_progress();
 
-    /// Records from the lowest unacknowledged on, and of them those that were not handed over yet.
+    /// Records from the lowest unacknowledged on, when that one arrived, and of them those that were not
+    /// handed over yet.
     [[nodiscard]] std::uint64_t in_window() const noexcept { return window_.size(); }
+    [[nodiscard]] std::optional<wall_time> oldest_arrival() const;
     [[nodiscard]] std::uint64_t unhanded() const noexcept { return window_.end() - next_; }
     [[nodiscard]] const counters& totals() const noexcept { return counters_; }
 

@@ -367,7 +367,7 @@ read_rates kinesis_source::allowed() const {
 
 void kinesis_source::watch(std::function<void()> /*changed*/) {}
 
-kinesis_source_counters kinesis_source::counters() const {
+unpacked_counters kinesis_source::unpacked() const {
     const auto& count = impl_->count;
     return {count.aggregates, count.sub_records, count.foreign};
 }

@@ -6,7 +6,7 @@
 /// is (sequence number, place in the aggregate); sub-records outside the shard's hash range are left out.
 ///
 /// A shard has ended when its iterator is null and the reply names its children, or the stream lists it as
-/// closed. Lives on its host and is only touched there, `counters` from any thread. Completions after its end
+/// closed. Lives on its host and is only touched there, `unpacked` from any thread. Completions after its end
 /// are `cancelled`.
 #pragma once
 
@@ -28,13 +28,6 @@ struct kinesis_source_options {
     milliseconds request_timeout{15'000};
 };
 
-/// Totals since the start.
-struct kinesis_source_counters {
-    std::uint64_t aggregates{0};           ///< Opened.
-    std::uint64_t sub_records{0};          ///< In them, those left out included.
-    std::uint64_t sub_records_foreign{0};  ///< Left out: their hash is of another shard.
-};
-
 class kinesis_source final : public record_source {
 public:
     /// The address names a stream. The host must outlive the source.
@@ -53,7 +46,7 @@ public:
     /// Kinesis tells nothing by itself: `changed` is never called.
     void watch(std::function<void()> changed) override;
 
-    [[nodiscard]] kinesis_source_counters counters() const;
+    [[nodiscard]] unpacked_counters unpacked() const override;
 
 private:
     struct impl;

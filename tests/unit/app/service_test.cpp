@@ -133,6 +133,48 @@ TEST(Service, AConsumerIsReadyOnceItHasSeenItsGroup) {
     EXPECT_THAT(get(about, "/status"), HasSubstr("\"consumer_records_read_total\":9,"));
 }
 
+TEST(Service, AConsumerTellsOfEachShardWhatIsToBeWatched) {
+    service about(service::kind::consumer);
+    consumer_status s;
+    s.total = 1;
+    s.blocked = 90s;
+    s.retention_left = 3600s;
+    s.aggregates = 7;
+    s.handler_time = 1500ms;
+    s.progress = {
+        {.shard = shard_id("shard-1"),
+         .epoch = epoch{4},
+         .reads = 10,
+         .reads_throttled = 2,
+         .records_read = 300,
+         .blocked = 90s,
+         .retention_left = 3600s},
+        {.shard = shard_id("shard-2"), .behind = 2500ms}};
+    about.update(s);
+    EXPECT_THAT(
+        get(about, "/metrics"),
+        AllOf(
+            HasSubstr("millrace_consumer_aggregates_total 7\n"),
+            HasSubstr("millrace_consumer_handler_seconds_total 1.5\n"),
+            HasSubstr("millrace_consumer_blocked_seconds 90\n"),
+            HasSubstr("millrace_consumer_retention_left_seconds 3600\n"),
+            HasSubstr("millrace_shard_epoch{shard=\"shard-1\"} 4\n"),
+            HasSubstr("millrace_shard_reads_throttled_total{shard=\"shard-1\"} 2\n"),
+            HasSubstr("millrace_shard_blocked_seconds{shard=\"shard-1\"} 90\n"),
+            HasSubstr("millrace_shard_retention_left_seconds{shard=\"shard-1\"} 3600\n"),
+            HasSubstr("millrace_shard_behind_seconds{shard=\"shard-2\"} 2.5\n"),
+            Not(HasSubstr("retention_left_seconds{shard=\"shard-2\"}"))
+        )
+    );
+    EXPECT_THAT(
+        get(about, "/status"),
+        AllOf(
+            HasSubstr(R"("shards":[{"shard":"shard-1","epoch":4,"reads_total":10,)"),
+            HasSubstr(R"("retention_left_seconds":null}]})")
+        )
+    );
+}
+
 TEST(Service, AConsumerWhoseStreamOrStateIsAwaySaysSo) {
     service about(service::kind::consumer);
     consumer_status s;

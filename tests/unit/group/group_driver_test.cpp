@@ -152,7 +152,7 @@ TEST_F(GroupDriver, AWorkerPausedBeyondItsLeaseIsRefusedAndComesBackAsANewSessio
     world.run_for(3s);
     const auto mine = a.held.begin()->second;
     a.pause();
-    world.run_for(20s);
+    world.run_for(90s);
     EXPECT_EQ(b.held.size(), 4U);
     EXPECT_FALSE(a.group->may_act(mine.shard, mine.epoch));
     EXPECT_FALSE(mine.guard->may_act());
@@ -175,11 +175,32 @@ TEST_F(GroupDriver, CheckpointsAreWrittenWithinTheIntervalAndKeptOverARestart) {
     world.run_for(800ms);
     EXPECT_EQ(row("shard-0001").checkpoint, at(5));
     EXPECT_EQ(a.group->records_at_risk(), 0U);
+    EXPECT_EQ(a.group->counters().checkpoints_written, 1U);
     a.stop();
     world.run_for(1s);
     auto& b = run("b");
     world.run_for(1s);
     EXPECT_EQ(b.held.at(shard_id{"shard-0001"}).checkpoint, at(5));
+}
+
+TEST_F(GroupDriver, CountsWhatBecomesOfItsLeases) {
+    stream->shards = shards_named(3);
+    auto& a = run("a");
+    world.run_for(1s);
+    const auto lease = a.held.at(shard_id{"shard-0000"});
+    a.group->finish(lease.shard, lease.epoch, {});
+    world.run_for(1s);
+    a.give_back(shard_id{"shard-0001"});  // it comes back at once: nobody else is there
+    world.run_for(1s);
+    const auto session = a.held.begin()->second.owner;
+    ASSERT_TRUE(table.remove(session, version_of(*table.find(session)), "somebody"));
+    world.run_for(5s);
+    const auto count = a.group->counters();
+    EXPECT_EQ(count.shards_finished, 1U);
+    EXPECT_EQ(count.leases_released, 1U);
+    EXPECT_EQ(count.leases_lost, 2U) << "with the session that was ended";
+    EXPECT_EQ(count.leases_taken, 6U);
+    EXPECT_EQ(count.checkpoints_written, 0U);
 }
 
 TEST_F(GroupDriver, ManyAcknowledgementsAreWrittenBeforeTheInterval) {

@@ -198,6 +198,9 @@ TEST_F(KinesisSource, GoesOnInsideAnAggregateBehindItsPosition) {
     // The position is behind it for good: the next reply is not looked through.
     reply = read(*reply->next, [&] { answer(reply_of({{{"next"}, "k", "79", date}})); });
     EXPECT_THAT(data_of(reply), ElementsAre("next"));
+    EXPECT_EQ(source.unpacked().aggregates, 2U);
+    EXPECT_EQ(source.unpacked().sub_records, 4U);
+    EXPECT_EQ(source.unpacked().sub_records_foreign, 0U);
 }
 
 TEST_F(KinesisSource, APositionWaitsThroughEmptyPages) {

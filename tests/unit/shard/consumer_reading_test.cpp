@@ -76,16 +76,8 @@ TEST_F(RetainingStream, ACheckpointOlderThanTheRetentionReportsAPossibleGap) {
     append(1, 3);
     world.run_for(std::chrono::hours{2});
     make();
+    leases->keeps = 1h;
     const auto& first = stream.shards()[0]->records[0];
-    leases->rows[shard(0)].reached = checkpoint{first.position, sim::wall_at(first.arrived)};
-    client.force(
-        "list_shards", sim::fate::unavailable
-    );  // a failed look is no end: the next grant asks again
-    grant(0);
-    world.run_for(1s);
-    EXPECT_EQ(consumer->counters().gaps_reported, 0U);
-    consumer->revoke(shard(0));
-    world.run_for(1s);
     leases->rows[shard(0)].reached = checkpoint{first.position, sim::wall_at(first.arrived)};
     grant(0);
     world.run_for(1s);
@@ -96,10 +88,62 @@ TEST_F(RetainingStream, ACheckpointOlderThanTheRetentionReportsAPossibleGap) {
 TEST_F(RetainingStream, AFreshCheckpointReportsNone) {
     append(1, 3);
     make();
+    leases->keeps = 1h;
     leases->rows[shard(0)].reached = checkpoint{stream.shards()[0]->records[0].position, loop.wall()};
     grant(0);
     world.run_for(1s);
     EXPECT_EQ(consumer->counters().gaps_reported, 0U);
+}
+
+TEST_F(RetainingStream, AHandlerThatStandsStillShowsHowLongAndWhatIsLeftOfTheRetention) {
+    make();
+    leases->keeps = 1h;
+    append(1, 3);
+    std::vector<acknowledger> kept;
+    handler.behave = [&](const auto&, const delivery& how) {
+        kept.push_back(how.acknowledge);
+        return handled::later;
+    };
+    grant(0);
+    world.run_for(10min);
+    auto shard_0 = consumer->progress().at(0);
+    EXPECT_EQ(shard_0.shard, shard(0));
+    EXPECT_EQ(std::chrono::round<std::chrono::minutes>(shard_0.blocked), 10min);
+    ASSERT_TRUE(shard_0.retention_left);
+    EXPECT_EQ(std::chrono::round<std::chrono::minutes>(*shard_0.retention_left), 50min);
+    kept.front().one(0);
+    world.run_for(2min);
+    EXPECT_EQ(std::chrono::round<std::chrono::minutes>(consumer->progress().at(0).blocked), 2min)
+        << "it got on, and stands still again";
+    kept.front().all();
+    world.run_for(2min);
+    shard_0 = consumer->progress().at(0);
+    EXPECT_EQ(shard_0.blocked, 0s);
+    EXPECT_EQ(std::chrono::round<std::chrono::minutes>(*shard_0.retention_left), 60min);
+    EXPECT_EQ(shard_0.records_read, 3U);
+    EXPECT_EQ(shard_0.records_acknowledged, 3U);
+    EXPECT_GT(shard_0.reads, 100U);
+}
+
+TEST_F(RetainingStream, AShardThatCannotBeReadLosesRetentionAllTheSame) {
+    make();
+    leases->keeps = 1h;
+    append(1, 1);
+    grant(0);
+    world.run_for(1min);
+    source.refuse[shard(0)] = {errc::throttled, retry_advice::after_delay, false, "too many"};
+    world.run_for(30min);
+    const auto shard_0 = consumer->progress().at(0);
+    EXPECT_EQ(std::chrono::round<std::chrono::minutes>(*shard_0.retention_left), 30min);
+    EXPECT_EQ(shard_0.blocked, 0s) << "not by the handler";
+    EXPECT_GT(shard_0.reads_throttled, 10U);
+}
+
+TEST_F(ConsumerDriver, WithoutARetentionNothingIsLeftOfIt) {
+    append(1, 1);
+    grant(0);
+    world.run_for(1s);
+    EXPECT_FALSE(consumer->progress().at(0).retention_left);
 }
 
 struct ShortLivedCursors : ConsumerDriver {

@@ -55,6 +55,9 @@ public:
     }
     void discover_soon() override { ++discoveries; }
     [[nodiscard]] bool unlisted(const shard_id& shard) const override { return not_listed.contains(shard); }
+    [[nodiscard]] std::optional<stream_moment> stream() const override {
+        return keeps ? std::optional(stream_moment{loop_.wall(), *keeps}) : std::nullopt;
+    }
     [[nodiscard]] nanoseconds drain_limit() const override { return drain; }
 
     std::map<shard_id, row> rows;
@@ -62,6 +65,7 @@ public:
     int discoveries{0};
     std::set<shard_id> not_listed;
     nanoseconds drain{10s};
+    std::optional<milliseconds> keeps;  ///< The stream's retention.
 
 private:
     void end(const shard_id& shard, epoch e, bool finish, completion<void> done) {
