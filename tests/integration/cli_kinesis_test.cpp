@@ -51,7 +51,10 @@ TEST_F(CliKinesis, AConsumerThatRunsOnWaitsForItsStreamAndReadyzSaysSo) {
     ASSERT_TRUE(says("consumer", "stream.list_failed"));
     const auto port = admin_port("consumer");
     const auto ready = [&] { return get(port, "/readyz"); };
-    EXPECT_THAT(ready(), AllOf(HasSubstr("503"), HasSubstr("orders"), HasSubstr("create it")));
+    EXPECT_TRUE(support::eventually(std::chrono::seconds{5}, [&] {
+        return ready().find("create it") != std::string::npos;
+    }));
+    EXPECT_THAT(ready(), AllOf(HasSubstr("503"), HasSubstr("orders")));
     fake.with([](auto in) {
         ASSERT_TRUE(in.model.create("orders", 1));
         in.model.append("orders", "k", "v");
@@ -62,6 +65,55 @@ TEST_F(CliKinesis, AConsumerThatRunsOnWaitsForItsStreamAndReadyzSaysSo) {
     EXPECT_TRUE(support::eventually(std::chrono::seconds{5}, [&] {
         return ready().find("200") != std::string::npos;
     }));
+}
+
+TEST_F(CliKinesis, TheAdminPortTellsOfReadsAndOfEachShard) {
+    fake.with([](auto in) {
+        ASSERT_TRUE(in.model.create("orders", 2));
+        in.model.append("orders", "k", "v");
+    });
+    const auto consumer = start(
+        on("orders", {"consume", "--group", "g", "--state", state(), "--print", "--admin", "127.0.0.1:0"}),
+        "consumer"
+    );
+    const auto port = admin_port("consumer");
+    std::string page;
+    EXPECT_TRUE(support::eventually(std::chrono::seconds{15}, [&] {
+        page = get(port, "/metrics");
+        return page.find("millrace_consumer_records_acknowledged_total 1") != std::string::npos &&
+               page.find("millrace_shard_reads_total{shard=\"shardId-000000000001\"}") != std::string::npos;
+    })) << page;
+    for (const auto* name :
+         {"millrace_consumer_reads_total ",
+          "millrace_consumer_reads_throttled_total 0",
+          "millrace_consumer_aggregates_total 0",
+          "millrace_consumer_handler_seconds_total ",
+          "millrace_consumer_leases_taken_total 2",
+          "millrace_consumer_blocked_seconds 0",
+          "millrace_consumer_retention_left_seconds ",
+          "millrace_shard_retention_left_seconds{shard=\"shardId-000000000000\"} "})
+        EXPECT_THAT(page, HasSubstr(name));
+}
+
+TEST_F(CliKinesis, AWorkerIsReleasedByItsName) {
+    fake.with([](auto in) { ASSERT_TRUE(in.model.create("orders", 1)); });
+    const words place{"--group", "g", "--state", state()};
+    const auto consumer =
+        start(on("orders", {"consume", "--worker", "w1", "--lease", "10m", "--print"}, place), "consumer");
+    ASSERT_TRUE(says("consumer", "lease.taken"));
+    const auto unknown = millrace(on("orders", {"group", "release", "--worker", "w2"}, place));
+    EXPECT_EQ(unknown.status, 1);
+    EXPECT_THAT(unknown.errors, HasSubstr("w1"));
+    EXPECT_EQ(
+        ok(on("orders", {"group", "release", "--worker", "w1"}, place)),
+        "ended 1 session of worker w1; free for others: shardId-000000000000\n"
+    );
+    EXPECT_TRUE(says("consumer", "shard.lost"));
+    EXPECT_EQ(
+        millrace(on("orders", {"group", "release", "--worker", "w1"}, {"--group", "h", "--state", state()}))
+            .status,
+        1
+    );
 }
 
 }  // namespace

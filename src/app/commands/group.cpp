@@ -13,6 +13,7 @@
 #include "translate.hpp"
 #include "units.hpp"
 
+#include <millrace/release.hpp>
 #include <millrace/url.hpp>
 
 #include <algorithm>
@@ -234,6 +235,27 @@ exit_status reset_group(const settings& values) {
     ));
 }
 
+void check_release(const settings& values, faults& found) {
+    check_group(values, found);
+    check_worker(values, found);
+}
+
+exit_status release_one(const settings& values) {
+    const auto released = release_worker(
+        {values.text("state"), values.text("stream"), values.text("group"), worker_id(values.text("worker"))}
+    );
+    if (!released) return complain(released.error());
+    const auto count = released->shards.size();
+    return print(fmt::format(
+        "ended {} session{} of worker {}; {}\n",
+        released->sessions,
+        released->sessions == 1 ? "" : "s",
+        values.text("worker"),
+        count == 0 ? "it held no shard"
+                   : fmt::format("free for others: {}", fmt::join(released->shards, ", "))
+    ));
+}
+
 /// The whole file, or standard input for `-`.
 result<std::string> read_whole(const std::string& path) {
     std::FILE* const in = path == "-" ? stdin : std::fopen(path.c_str(), "rbe");
@@ -334,6 +356,24 @@ void add_group_commands(std::vector<command_spec>& list) {
               wait_option()},
          .check = check_reset,
          .run = reset_group}
+    );
+    list.push_back(
+        {.path = "group release",
+         .about = "End the session of a worker that is stuck: others take its shards at once",
+         .example = "millrace group release --stream local:streams.db/orders "
+                    "--group billing --state sqlite:state.db --worker worker-1",
+         .options =
+             {stream_option(),
+              group_option(),
+              state_option(),
+              {.name = "worker",
+               .kind = option_kind::name,
+               .placeholder = "ID",
+               .meaning = "The worker, as group status names it; stop its process, or it registers anew",
+               .example = "worker-1",
+               .required = true}},
+         .check = check_release,
+         .run = release_one}
     );
     list.push_back(
         {.path = "group import",
