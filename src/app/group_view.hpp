@@ -34,6 +34,10 @@ struct shard_line {
     std::uint64_t epoch{0};
     std::optional<millrace::checkpoint> checkpoint;
     std::vector<shard_id> parents;
+
+    /// Since the record at the checkpoint arrived: what follows it has waited no longer. Nothing when there
+    /// is no checkpoint, or nothing is left to do.
+    std::optional<nanoseconds> lag_max;
 };
 
 struct group_view {
@@ -42,16 +46,19 @@ struct group_view {
     std::vector<std::string> problems;  ///< One sentence each.
 };
 
-/// `gone` says whether a process of this machine has ended.
+/// `gone` says whether a process of this machine has ended; `stream_now` is the stream's own clock.
 [[nodiscard]] group_view view_group(
     const std::vector<listed_shard>& listed,
     const std::vector<worker_row>& workers,
     const std::vector<shard_row>& rows,
     wall_time now,
+    wall_time stream_now,
     const std::function<bool(const process_identity&)>& gone
 );
 
 [[nodiscard]] std::string to_json(const group_view& view);
+
+/// Shards as the tree of their lineage: children below their parents, indented.
 [[nodiscard]] std::string to_table(const group_view& view);
 
 }  // namespace millrace::app

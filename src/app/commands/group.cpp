@@ -179,8 +179,9 @@ exit_status show_status(const settings& values) {
     if (data->workers.empty() && data->shards.empty()) {
         if (const auto known = must_be_known(values); !known) return complain(known.error());
     }
-    const group_view view =
-        view_group(data->stream.shards, data->workers, data->shards, loop.wall(), process_gone);
+    const group_view view = view_group(
+        data->stream.shards, data->workers, data->shards, loop.wall(), data->stream.now, process_gone
+    );
     for (const auto& problem : view.problems)
         say(fmt::format("millrace: {}\n", problem));
     return print(values.flag("json") ? to_json(view) : to_table(view));
