@@ -221,6 +221,21 @@ TEST(AwsHttp, EndsARequestThatStallsLongBeforeItsTimeOut) {
     EXPECT_LT(clock::now() - began, 20s);
 }
 
+TEST(AwsHttp, WaitsForTheReplyToWhatMustNotBeSentTwiceUntilItsTimeOut) {
+    raw_http_server server([](const seen_request&) { return raw_answer{http_answer(200, "late"), 1500ms}; });
+    curl_http http({.stall_timeout = 200ms});
+    EXPECT_FALSE(ask(http, post(server.url(), "x")));
+    auto what = post(server.url(), "x");
+    what.repeatable = false;
+    const auto came = ask(http, what);
+    ASSERT_TRUE(came) << came.error().detail;
+    EXPECT_EQ(came->body, "late");
+    what.timeout = 300ms;
+    const auto too_late = ask(http, std::move(what));
+    ASSERT_FALSE(too_late);
+    EXPECT_TRUE(too_late.error().in_doubt);
+}
+
 TEST(AwsHttp, IsNotInDoubtWhenNoConnectionBecomesFreeInTime) {
     raw_http_server server([](const seen_request&) { return raw_answer{http_answer(200, ""), 60s}; });
     curl_http http({.connections_max = 1});

@@ -230,9 +230,9 @@ void curl_http::impl::give_up_on(transfer& which, const char* why) {
 
 // libcurl's own limit of speed looks at an average, and so answers up to 5 s late.
 void curl_http::impl::give_up_on_stalled() {
-    const auto before = steady::now() - options.stall_timeout;
+    const auto now = steady::now();
     for (std::size_t i = 0; i < under_way.size();) {
-        if (under_way[i]->moved() <= before) {
+        if (under_way[i]->stalls_at(options.stall_timeout) <= now) {
             give_up_on(*under_way[i], "no byte moved for too long");  // another one takes its place
         } else {
             ++i;
@@ -281,7 +281,7 @@ void curl_http::impl::poll() {
     auto until = steady::now() + longest;
     if (!timed.empty()) until = std::min(until, timed.begin()->first);
     for (const auto& each : under_way)
-        until = std::min(until, each->moved() + options.stall_timeout);
+        until = std::min(until, each->stalls_at(options.stall_timeout));
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now());
     const auto pause = std::max(left, std::chrono::milliseconds{0});
     curl_multi_poll(multi.get(), nullptr, 0, static_cast<int>(pause.count()), nullptr);

@@ -42,8 +42,11 @@ public:
     /// The same for a request that is given up.
     [[nodiscard]] error given_up(errc code, std::string_view why) const;
 
-    /// When a byte moved last; until then, when the connection must stand.
-    [[nodiscard]] steady_time moved() const { return moved_; }
+    /// So long after a byte moved last, or the connection had to stand. Never once something went out that
+    /// must not go twice: given up it would be in doubt, so it is waited for to its time-out.
+    [[nodiscard]] steady_time stalls_at(milliseconds limit) const {
+        return request_.repeatable || !body_sent_ ? moved_ + limit : steady_time::max();
+    }
 
     /// Frees what the request held; the handle and its connection stay.
     void clear();

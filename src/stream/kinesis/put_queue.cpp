@@ -38,7 +38,12 @@ void put_queue::add(
     if (stopped_behind_) return out.push_back({std::move(one), purged()});
     if (one.row.row->key) one.key = std::hash<std::string_view>{}(*one.row.row->key);
     auto found = streams_.find(stream);
-    if (found == streams_.end()) found = streams_.emplace(stream, stream_state{}).first;
+    if (found == streams_.end()) {
+        stream_state fresh{};
+        fresh.calls_allowed = std::min(options_.calls_at_first, options_.calls_in_flight_max);
+        fresh.records_allowed = options_.call_records_max;
+        found = streams_.emplace(stream, std::move(fresh)).first;
+    }
     found->second.waiting.push_back(std::move(one));
 }
 
@@ -87,7 +92,7 @@ void put_queue::wake(mono_time now, stream_state& which) {
 std::vector<put_queue::item> put_queue::take(stream_state& from, std::size_t& bytes) {
     std::vector<item> taken;
     std::vector<item> passed;
-    while (!from.waiting.empty() && taken.size() < options_.call_records_max) {
+    while (!from.waiting.empty() && taken.size() < from.records_allowed) {
         auto& one = from.waiting.front();
         const auto& row = *one.row.row;
         const auto size = bytes_of(row);
@@ -112,8 +117,8 @@ std::optional<put_queue::call> put_queue::next(mono_time now) {
         if (at == streams_.end()) at = streams_.begin();
         auto& [name, state] = *at;
         wake(now, state);
-        if (state.waiting.empty() || state.calls >= options_.calls_in_flight_max) continue;
-        call out{name, {}, 0};
+        if (state.waiting.empty() || state.calls >= state.calls_allowed) continue;
+        call out{name, {}, 0, now};
         out.items = take(state, out.bytes);
         if (out.items.empty()) continue;
         for (auto& one : out.items) {
@@ -128,12 +133,33 @@ std::optional<put_queue::call> put_queue::next(mono_time now) {
     return std::nullopt;
 }
 
+/// By the time that a call took; what limited nothing is not raised.
+void put_queue::adapt(mono_time now, const call& what, stream_state& to) const {
+    if (now - what.sent <= options_.slow_call) {
+        if (to.records_allowed < options_.call_records_max) {
+            if (what.items.size() < to.records_allowed) return;
+            to.records_allowed = std::min(2 * to.records_allowed, options_.call_records_max);
+        } else if (to.calls >= to.calls_allowed && to.calls_allowed < options_.calls_in_flight_max) {
+            ++to.calls_allowed;
+        }
+        return;
+    }
+    if (what.sent < to.slowed_at) return;  // the calls that queued up with it say the same
+    to.slowed_at = now;
+    if (to.calls_allowed > 1) {
+        to.calls_allowed /= 2;
+    } else {
+        to.records_allowed = std::max<std::size_t>(what.items.size() / 2, 1);
+    }
+}
+
 void put_queue::done(
     mono_time now, std::uint64_t random, call what, std::vector<outcome> how, std::vector<settled>& out
 ) {
     const auto found = streams_.find(what.stream);
     MILLRACE_ASSERT(found != streams_.end() && how.size() == what.items.size());
     auto& state = found->second;
+    adapt(now, what, state);
     --state.calls;
     --calls_in_flight_;
     for (std::size_t i = 0; i < how.size(); ++i) {

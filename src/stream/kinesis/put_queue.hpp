@@ -28,6 +28,11 @@ struct put_queue_options {
     std::size_t call_records_max{500};
     std::size_t call_bytes_max{5 << 20};
     std::size_t calls_in_flight_max{16};  ///< To one stream.
+    std::size_t calls_at_first{2};        ///< Of them, until it is known how fast it answers.
+
+    /// A stream whose calls take longer gets fewer at a time, then smaller ones: those that queue up there
+    /// would time out, be in doubt, and be published again.
+    nanoseconds slow_call{std::chrono::seconds{1}};
     nanoseconds retry_min{
         std::chrono::milliseconds{50}};  ///< First pause of a row that was throttled; doubles.
     nanoseconds retry_max{std::chrono::seconds{1}};
@@ -51,6 +56,7 @@ public:
         std::string stream;
         std::vector<item> items;
         std::size_t bytes{0};
+        mono_time sent{};
     };
 
     /// What became of a row of a call.
@@ -101,9 +107,13 @@ private:
         std::vector<resting> rests;
         std::unordered_set<std::uint64_t> blocked;  // keys in flight or at rest
         std::size_t calls{0};
+        std::size_t calls_allowed;
+        std::size_t records_allowed;  // in a call
+        mono_time slowed_at{};
     };
 
     [[nodiscard]] nanoseconds pause_after(std::uint32_t attempts, std::uint64_t random) const;
+    void adapt(mono_time now, const call& what, stream_state& to) const;
     [[nodiscard]] std::vector<item> take(stream_state& from, std::size_t& bytes);
     void wake(mono_time now, stream_state& which);
     void fail(item what, error why, std::vector<settled>& out);

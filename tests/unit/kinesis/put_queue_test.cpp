@@ -111,7 +111,9 @@ TEST(PutQueue, AnEmptyKeyIsAKey) {
 }
 
 TEST(PutQueue, KeepsToTheLimitsOfACall) {
-    queue_test t({.call_records_max = 2, .call_bytes_max = 1'000, .calls_in_flight_max = 3});
+    queue_test t(
+        {.call_records_max = 2, .call_bytes_max = 1'000, .calls_in_flight_max = 3, .calls_at_first = 3}
+    );
     for (int id = 1; id <= 5; ++id)
         t.queue.add(1, row_of(id, std::to_string(id), id == 3 ? 5'000 : 1), "s", t.settled);
     EXPECT_THAT(ids(t.next()->items), ElementsAre(1, 2));
@@ -119,6 +121,72 @@ TEST(PutQueue, KeepsToTheLimitsOfACall) {
     EXPECT_THAT(ids(t.next()->items), ElementsAre(4, 5));
     t.add(6, "6");
     EXPECT_FALSE(t.next()) << "three calls are under way";
+}
+
+/// Rows of keys of their own, and calls until no more are allowed.
+struct pacing_test : queue_test {
+    explicit pacing_test(put_queue_options options) : queue_test(options) {
+        for (int id = 1; id <= 5'000; ++id)
+            queue.add(1, row_of(id, std::to_string(id)), "s", settled);
+    }
+    std::vector<put_queue::call> calls() {
+        std::vector<put_queue::call> all;
+        while (auto call = next())
+            all.push_back(std::move(*call));
+        return all;
+    }
+    /// One round: all that is allowed is sent, and answered after this time.
+    std::size_t round(std::chrono::milliseconds takes) {
+        auto all = calls();
+        now += takes;
+        for (auto& call : all)
+            answer(std::move(call));
+        return all.size();
+    }
+};
+
+TEST(PutQueue, AStreamThatAnswersQuicklyGetsMoreAndMoreCallsAtATime) {
+    pacing_test t({.call_records_max = 10, .calls_in_flight_max = 6, .calls_at_first = 2});
+    EXPECT_EQ(t.round(std::chrono::milliseconds{50}), 2U);
+    EXPECT_GT(t.round(std::chrono::milliseconds{50}), 2U);
+    t.round(std::chrono::milliseconds{50});
+    t.round(std::chrono::milliseconds{50});
+    EXPECT_EQ(t.round(std::chrono::milliseconds{50}), 6U);
+}
+
+TEST(PutQueue, AStreamThatAnswersSlowlyGetsFewerCallsThenSmallerOnesUntilItKeepsUp) {
+    pacing_test t({.call_records_max = 100, .calls_in_flight_max = 8, .calls_at_first = 8});
+    EXPECT_EQ(t.round(std::chrono::seconds{4}), 8U);
+    EXPECT_EQ(t.round(std::chrono::seconds{3}), 4U) << "one step for all that queued up together";
+    EXPECT_EQ(t.round(std::chrono::seconds{2}), 2U);
+    auto last = t.calls();
+    ASSERT_THAT(last, SizeIs(1));
+    EXPECT_THAT(last[0].items, SizeIs(100));
+    t.now += std::chrono::seconds{2};
+    t.answer(std::move(last[0]));
+    last = t.calls();
+    ASSERT_THAT(last, SizeIs(1));
+    EXPECT_THAT(last[0].items, SizeIs(50));
+    t.now += std::chrono::milliseconds{100};
+    t.answer(std::move(last[0]));
+    last = t.calls();
+    ASSERT_THAT(last, SizeIs(1));
+    EXPECT_THAT(last[0].items, SizeIs(100));
+}
+
+TEST(PutQueue, CallsThatWereFewAnywayDoNotRaiseWhatIsAllowed) {
+    queue_test t({.calls_at_first = 3});
+    t.add(1, "slow");
+    const auto slow = t.next();
+    for (int id = 2; id <= 50; ++id) {
+        t.add(id, std::to_string(id).c_str());
+        t.answer(t.next());
+    }
+    for (int id = 1'001; id <= 4'000; ++id)
+        t.add(id, std::to_string(id).c_str());
+    EXPECT_TRUE(t.next());
+    EXPECT_TRUE(t.next());
+    EXPECT_FALSE(t.next()) << "nothing has shown that it bears more than three";
 }
 
 TEST(PutQueue, StreamsTakeTurnsAndDoNotWaitForEachOther) {
