@@ -46,6 +46,12 @@ shard_reader::action shard_reader::pause_until(mono_time when) {
     return wait{when};
 }
 
+/// All readers of a machine that are at the tip look at the same moments, at most an interval apart: a worker
+/// with many quiet shards wakes once for all of them.
+mono_time shard_reader::whole_interval(mono_time due) const {
+    return due - due.time_since_epoch() % tip_interval_;
+}
+
 shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, const records& what) {
     backoff_.reset();
     if (what.last) last_read_ = what.last;
@@ -60,7 +66,7 @@ shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, cons
     next_read_ = std::max(what.sent + read_interval_, pace_.next());
     if (at_tip_ && !std::exchange(changed_, false)) {
         state_ = state::calm;
-        until_ = std::max({now, what.sent + tip_interval_, next_read_});
+        until_ = std::max({now, whole_interval(what.sent + tip_interval_), next_read_});
         return {wait{until_}};
     }
     if (next_read_ <= now) return {request()};

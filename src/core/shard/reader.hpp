@@ -102,6 +102,7 @@ private:
     [[nodiscard]] action request();
     [[nodiscard]] action request_in_turn(mono_time now);
     [[nodiscard]] action pause_until(mono_time when);
+    [[nodiscard]] mono_time whole_interval(mono_time due) const;
     [[nodiscard]] outcome on(mono_time now, std::uint64_t random, const records& what);
     [[nodiscard]] outcome on(mono_time now, std::uint64_t random, const failed& what);
     [[nodiscard]] action on_changed(mono_time now);
