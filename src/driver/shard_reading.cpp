@@ -54,8 +54,10 @@ void shard_driver::impl::on_failed(error why) {
     }
     damage = why.code == errc::corrupt ? std::optional(why) : std::nullopt;
     const bool denied = why.code == errc::not_found;
+    const bool older =
+        why.code == errc::conflict;  // the position is of a stream of that name before this one
     read_step(shard_reader::failed{std::move(why), denied && around.leases.unlisted(grant.shard)});
-    if (denied) around.leases.discover_soon();
+    if (denied || older) around.leases.discover_soon();
 }
 
 void shard_driver::impl::pump_read() {

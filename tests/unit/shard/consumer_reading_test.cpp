@@ -38,7 +38,7 @@ TEST_F(ConsumerDriver, ATrimmedCheckpointGoesOnAtTheHorizonAndReportsOneGap) {
 TEST_F(ConsumerDriver, AShardThatTheSourceDeniesIsNeverFinished) {
     append(1, 3);
     grant(0);
-    world.run_for(1s);
+    world.run_for(1500ms);  // no read is under way
     source.refuse[shard(0)] = {errc::not_found, retry_advice::never, false, "no such shard"};
     append(4, 5);
     const auto before = leases->discoveries;
@@ -65,6 +65,16 @@ TEST_F(ConsumerDriver, AShardThatIsAlsoUnlistedIsGivenBackUnfinishedOnceAllThatW
     EXPECT_FALSE(leases->rows.at(shard(0)).finished);
     EXPECT_EQ(checkpoint_data(0), "3");
     EXPECT_EQ(log.count("shard.gone"), 1U);
+}
+
+TEST_F(ConsumerDriver, APositionOfAnOlderStreamHasTheStreamListedAtOnce) {
+    append(1, 3);
+    make();
+    source.refuse[shard(0)] = {errc::conflict, retry_advice::after_delay, false, "of an older stream"};
+    const auto before = leases->discoveries;
+    grant(0);
+    world.run_for(100ms);
+    EXPECT_GT(leases->discoveries, before) << "its identity tells that it was made anew";
 }
 
 struct RetainingStream : ConsumerDriver {
@@ -212,7 +222,7 @@ TEST_F(ConsumerDriver, MemoryThatTheHandlerKeepsIsCountedUntilItLetsGo) {
         return handled::all;
     };
     grant(0);
-    world.run_for(1s);
+    world.run_for(1500ms);  // no read is under way
     EXPECT_EQ(checkpoint_data(0), "2");
     EXPECT_GT(consumer->counters().bytes_in_memory, 0U);
     kept.clear();
