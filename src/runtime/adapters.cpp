@@ -73,7 +73,7 @@ result<std::unique_ptr<lease_store>> open_lease_store(
     if (where.scheme == "postgresql") return postgres_adapters::open_lease_store(where, group, home);
 #endif
 #ifdef MILLRACE_WITH_AWS
-    if (where.scheme == "dynamodb") return dynamodb_adapters::open_lease_store(where, group, home);
+    if (where.scheme == "dynamodb") return dynamodb_adapters::open_lease_store(where, group, home, how.lease);
 #endif
     if (where.scheme == "sqlite") return sqlite_store(where, group, home, how);
     if (where.scheme == "memory") {

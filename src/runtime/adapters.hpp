@@ -20,6 +20,7 @@
 #include <millrace/time.hpp>
 #include <millrace/url.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,10 @@ struct store_use {
 
     /// How long a request waits for others who keep a file locked.
     milliseconds busy_timeout{1'000};
+
+    /// A request to DynamoDB lasts no longer than a fifth of it, so that a heartbeat that hangs is tried again
+    /// in time.
+    nanoseconds lease{std::chrono::seconds{10}};
 };
 
 /// `where` is a state, or an outbox: then the lease is kept beside the table, in a file that must exist.

@@ -180,8 +180,8 @@ result<void> consumer_run::open(const consumer_urls& urls, record_handler& handl
     auto made = member::make(
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
-        [where = urls.state, group = group_of(settings_, urls)](host& home) {
-            return open_lease_store(where, group, home);
+        [where = urls.state, group = group_of(settings_, urls), lease = settings_.lease](host& home) {
+            return open_lease_store(where, group, home, {.lease = lease});
         },
         *source_,
         *this

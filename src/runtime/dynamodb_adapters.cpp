@@ -6,11 +6,15 @@
 #include "dynamodb_lease_store.hpp"
 #include "dynamodb_url.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace millrace::dynamodb_adapters {
 
 namespace {
+
+constexpr milliseconds request_timeout_max = std::chrono::seconds{2};
 
 lease_table_name name_of(const aws::address& address, const std::string& shown) {
     return {address.name, address.region, address.endpoint, shown};
@@ -18,13 +22,18 @@ lease_table_name name_of(const aws::address& address, const std::string& shown) 
 
 }  // namespace
 
-result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
+result<std::unique_ptr<lease_store>> open_lease_store(
+    const url& where, const group_key& group, host& home, nanoseconds lease
+) {
     const auto address = parse_dynamodb_url(where.path, where.given);
     if (!address) return tl::unexpected(address.error());
     return std::make_unique<dynamodb_lease_store>(
         home,
         open_aws("dynamodb", address->region, address->endpoint),
-        dynamodb_lease_store_options{.where = name_of(*address, where.given), .group = group}
+        dynamodb_lease_store_options{
+            .where = name_of(*address, where.given),
+            .group = group,
+            .request_timeout = std::min(request_timeout_max, std::chrono::floor<milliseconds>(lease / 5))}
     );
 }
 

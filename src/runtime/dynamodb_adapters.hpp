@@ -6,7 +6,7 @@
 namespace millrace::dynamodb_adapters {
 
 [[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
-    const url& where, const group_key& group, host& home
+    const url& where, const group_key& group, host& home, nanoseconds lease
 );
 [[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
 

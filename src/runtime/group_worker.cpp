@@ -16,8 +16,8 @@ result<void> group_worker::open(const url& state) {
     auto made = member::make(
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
-        [state, group = group_key{"", settings_.name}](host& home) {
-            return open_lease_store(state, group, home);
+        [state, group = group_key{"", settings_.name}, lease = settings_.lease](host& home) {
+            return open_lease_store(state, group, home, {.lease = lease});
         },
         lister_,
         *this

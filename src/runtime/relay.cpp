@@ -172,7 +172,9 @@ member_settings relay_run::as_member() const {
 seat_setup relay_run::seat_of(outbox_relay& one, const url& outbox, bool raises) {
     seat_setup made{.name = raises ? one.address() : outbox_group, .holder = &one, .raise_in = nullptr};
     if (raises) {
-        made.raise_in = [outbox](host& home) { return open_lease_store(outbox, {"", outbox_group}, home); };
+        made.raise_in = [outbox, lease = settings_.lease](host& home) {
+            return open_lease_store(outbox, {"", outbox_group}, home, {.lease = lease});
+        };
     }
     return made;
 }
@@ -186,8 +188,8 @@ result<void> relay_run::open_leaderships(const relay_urls& urls) {
                 loop_,
                 as_member(),
                 {seat_of(*outboxes_[i], urls_[i], false)},
-                [where = urls_[i]](host& home) {
-                    return open_lease_store(where, {"", outbox_group}, home);
+                [where = urls_[i], lease = settings_.lease](host& home) {
+                    return open_lease_store(where, {"", outbox_group}, home, {.lease = lease});
                 },
                 failed
             );
@@ -207,8 +209,8 @@ result<void> relay_run::open_leaderships(const relay_urls& urls) {
             loop_,
             as_member(),
             std::move(seats),
-            [where = *urls.fleet, fleet = settings_.fleet](host& home) {
-                return open_lease_store(where, {"", fleet}, home);
+            [where = *urls.fleet, fleet = settings_.fleet, lease = settings_.lease](host& home) {
+                return open_lease_store(where, {"", fleet}, home, {.lease = lease});
             },
             failed
         );
