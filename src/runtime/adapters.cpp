@@ -206,6 +206,9 @@ result<opened_dead_letters> open_dead_letters(const url& where, const std::strin
 #ifdef MILLRACE_WITH_POSTGRES
     if (where.scheme == "postgresql") return postgres_adapters::open_dead_letters(where, origin, home);
 #endif
+#ifdef MILLRACE_WITH_AWS
+    if (where.scheme == "kinesis") return kinesis_adapters::open_dead_letters(where, origin, home);
+#endif
     if (where.scheme == "sqlite") {
         auto made = std::make_unique<outbox_dead_letters>(home, where.path, where.given, origin);
         auto* const outbox = made.get();

@@ -163,6 +163,7 @@ constexpr std::array schemes{
 #ifdef MILLRACE_WITH_AWS
     scheme{"kinesis", url_role::sink, "kinesis://REGION[/STREAM][?endpoint=URL]", read_kinesis, true},
     scheme{"kinesis", url_role::stream, "kinesis://REGION/STREAM[?endpoint=URL]", read_kinesis, true},
+    scheme{"kinesis", url_role::dead_letters, "kinesis://REGION/STREAM[?endpoint=URL]", read_kinesis, true},
     scheme{"dynamodb", url_role::state, "dynamodb://REGION/TABLE[?endpoint=URL]", read_dynamodb, true},
 #endif
 };

@@ -117,42 +117,25 @@ TEST(KinesisReading, LetsTwoApplicationsShareTheReadLimitOfAShard) {
 
 TEST(KinesisReading, OfTheLatestLosesNothingWhenTheFirstReadIsThrottled) {
     kinesis_world world(1);
-    world.put("k", "long before");
-    world.add({.what = fault::throttled, .operation = "GetRecords", .times = 4});
-    kinesis_receipts seen;
-    kinesis_handler handler(seen);
-    auto settings = world.settings();
-    settings.sharing.start = start_policy::latest;
-    std::this_thread::sleep_for(1100ms);  // the pinned moment is rounded down to a second
-    background<consumer> running(settings, handler);
-    while (world.fake.requests("GetRecords") < 1)
-        std::this_thread::sleep_for(5ms);
+    latest_reader reader(world, [&] {
+        world.add({.what = fault::throttled, .operation = "GetRecords", .times = 4});
+    });
+    reader.until_asked("GetRecords", 1);
     for (int i = 1; i <= 5; ++i)
         world.put("k", std::to_string(i));
-    EXPECT_TRUE(seen.wait(5));
-    EXPECT_TRUE(running.stop());
-    EXPECT_EQ(seen.data(), numbered_texts("", 1, 5));
+    EXPECT_EQ(reader.read(5), numbered_texts("", 1, 5));
 }
 
 TEST(KinesisReading, OfTheLatestLosesNothingWhenTheIteratorExpiresBeforeTheFirstRecord) {
     kinesis_world world(1);
-    world.put("k", "long before");
-    std::this_thread::sleep_for(1100ms);
-    kinesis_receipts seen;
-    kinesis_handler handler(seen);
-    auto settings = world.settings();
-    settings.sharing.start = start_policy::latest;
-    background<consumer> running(settings, handler);
-    while (world.fake.requests("GetRecords") < 2)
-        std::this_thread::sleep_for(5ms);
+    latest_reader reader(world);
+    reader.until_asked("GetRecords", 2);
     world.fake.with([](auto in) {
         in.faults.add({.what = fault::expired_iterator, .operation = "GetRecords", .times = 3});
         for (int i = 1; i <= 5; ++i)
             in.model.append("orders", "k", std::to_string(i));
     });
-    EXPECT_TRUE(seen.wait(5));
-    EXPECT_TRUE(running.stop());
-    EXPECT_EQ(seen.data(), numbered_texts("", 1, 5));
+    EXPECT_EQ(reader.read(5), numbered_texts("", 1, 5));
 }
 
 TEST(KinesisReading, GoesOnWhenIteratorsExpireFasterThanItReads) {
@@ -181,22 +164,14 @@ INSTANTIATE_TEST_SUITE_P(Minutes, KinesisClock, testing::Values(-5, 5, -90, 90),
 
 TEST_P(KinesisClock, OfTheServiceMayDifferFromOurs) {
     kinesis_world world(1, {.clock_skew = std::chrono::minutes{GetParam()}});
-    world.put("k", "long before");
-    std::this_thread::sleep_for(1100ms);
-    world.add({.what = fault::expired_iterator, .operation = "GetRecords", .times = 2});
-    kinesis_receipts seen;
-    kinesis_handler handler(seen);
-    auto settings = world.settings();
-    settings.sharing.start = start_policy::latest;
-    background<consumer> running(settings, handler);
-    while (world.fake.requests("GetShardIterator") < 1)
-        std::this_thread::sleep_for(5ms);
+    latest_reader reader(world, [&] {
+        world.add({.what = fault::expired_iterator, .operation = "GetRecords", .times = 2});
+    });
+    reader.until_asked("GetShardIterator", 1);
     std::this_thread::sleep_for(50ms);  // whether it was refused for its time first
     for (int i = 1; i <= 5; ++i)
         world.put("k", std::to_string(i));
-    EXPECT_TRUE(seen.wait(5));
-    EXPECT_TRUE(running.stop());
-    EXPECT_EQ(seen.data(), numbered_texts("", 1, 5));
+    EXPECT_EQ(reader.read(5), numbered_texts("", 1, 5));
 }
 
 TEST(KinesisReading, ReportsTheGapAndGoesOnWhenItWasDownForLongerThanTheRetention) {
@@ -305,6 +280,31 @@ TEST(KinesisReading, WaitsForAStreamThatIsNotThereYetAndSaysSo) {
     EXPECT_TRUE(support::eventually(5s, [&] { return !(*running).status().trouble; }));
     EXPECT_FALSE(running.ended());
     EXPECT_TRUE(running.stop());
+}
+
+TEST(KinesisReading, PutsARecordThatKeepsFailingIntoAnotherStreamAndGoesOn) {
+    kinesis_world world(1);
+    world.fake.with([](auto in) { ASSERT_TRUE(in.model.create("letters", 1)); });
+    for (int i = 1; i <= 5; ++i)
+        world.put("k", std::to_string(i));
+    auto settings = world.settings();
+    settings.reading.on_failure = failure_policy::dead_letter;
+    settings.reading.dead_letter_after = 2;
+    settings.dead_letters = world.fake.url("letters");
+    kinesis_receipts seen;
+    kinesis_handler handler(seen, [](const record_batch& batch, const delivery& how) -> result<handled> {
+        for (std::size_t i = 0; i < batch.records().size(); ++i)
+            if (batch.records()[i].data == "3") how.acknowledge.fail(i, {errc::internal, {}, false, "three"});
+        return handled::all;
+    });
+    background<consumer> running(settings, handler);
+    EXPECT_TRUE(support::eventually(10s, [&] { return (*running).status().records_acknowledged == 5; }));
+    const auto ended = running.stop();
+    ASSERT_TRUE(ended) << ended.error().detail;
+    EXPECT_EQ(ended->records_dead_lettered, 1U);
+    settings = world.settings();
+    settings.stream = world.fake.url("letters");
+    EXPECT_EQ(world.read(1, settings), texts{"3"});
 }
 
 TEST(KinesisReading, TakesRepliesOfTenMebibytesAlthoughItsMemoryIsSmall) {

@@ -101,24 +101,15 @@ TEST_P(KinesisReshard, OfAShardWithoutARecordIsPassed) {
 
 TEST_P(KinesisReshard, OfTheLatestLosesNothing) {
     kinesis_world world(1, options());
-    world.put("k", "long before");
-    std::this_thread::sleep_for(1100ms);
-    kinesis_receipts seen;
-    kinesis_handler handler(seen);
-    auto settings = world.settings();
-    settings.sharing.start = start_policy::latest;
-    background<consumer> running(settings, handler);
-    while (world.fake.requests("GetRecords") < 1)
-        std::this_thread::sleep_for(5ms);
+    latest_reader reader(world);
+    reader.until_asked("GetRecords", 1);
     world.fake.with([](auto in) {
         in.model.append_to("orders", shard_name(0), "k", "1");
         in.model.split_in_middle("orders", shard_name(0));
         for (int i = 2; i <= 9; ++i)  // before anybody knows the children
             in.model.append_to("orders", shard_name(i % 2 == 0 ? 1 : 2), "k", std::to_string(i));
     });
-    EXPECT_TRUE(seen.wait(9));
-    EXPECT_TRUE(running.stop());
-    auto data = seen.data();
+    auto data = reader.read(9);
     std::ranges::sort(data);
     EXPECT_EQ(data, numbered_texts("", 1, 9));
 }
