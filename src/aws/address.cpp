@@ -1,31 +1,24 @@
 #include "address.hpp"
 
+#include "client/endpoint.hpp"
+#include "credentials/region.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 namespace millrace::aws {
 
-namespace {
-
-bool is_region(std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    });
+result<void> check_region(std::string_view region) {
+    if (is_region(region)) return {};
+    return fail(errc::invalid_argument, fmt::format("has \"{}\" for a region such as eu-west-1", region));
 }
 
-/// Scheme and host, without a user: keys come from elsewhere, and a user's password would be shown.
-bool is_endpoint(std::string_view text) {
-    for (const std::string_view scheme : {"http://", "https://"}) {
-        if (!text.starts_with(scheme)) continue;
-        const auto host =
-            text.substr(scheme.size(), text.find_first_of("/?#", scheme.size()) - scheme.size());
-        return !host.empty() && host.find_first_of("@ ") == std::string_view::npos;
-    }
-    return false;
+result<void> check_endpoint(std::string_view url) {
+    const auto parsed = parse_endpoint(url);
+    if (parsed) return {};
+    return fail(errc::invalid_argument, fmt::format("has a wrong endpoint: {}", parsed.error().detail));
 }
-
-}  // namespace
 
 result<address> parse_address(std::string_view given) {
     constexpr std::string_view parameter = "endpoint=";
@@ -43,15 +36,12 @@ result<address> parse_address(std::string_view given) {
             ));
         }
         found.endpoint = settings.substr(parameter.size());
-        if (!is_endpoint(found.endpoint))
-            return refuse("has an endpoint that is not http://HOST[:PORT] or https://HOST[:PORT]");
+        if (const auto valid = check_endpoint(found.endpoint); !valid) return tl::unexpected(valid.error());
     }
     const auto slash = std::min(rest.find('/'), rest.size());
     found.region = rest.substr(0, slash);
     found.name = rest.substr(std::min(slash + 1, rest.size()));
-    if (!is_region(found.region)) {
-        return refuse(fmt::format("has \"{}\" for a region such as eu-west-1", found.region));
-    }
+    if (const auto valid = check_region(found.region); !valid) return tl::unexpected(valid.error());
     return found;
 }
 

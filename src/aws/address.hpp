@@ -21,4 +21,8 @@ struct address {
 /// The endpoint stands as it is, without escapes, so it comes last. `invalid_argument` says what is wrong.
 [[nodiscard]] result<address> parse_address(std::string_view given);
 
+/// The same checks for addresses with more parameters: `invalid_argument` whose detail follows the address.
+[[nodiscard]] result<void> check_region(std::string_view region);
+[[nodiscard]] result<void> check_endpoint(std::string_view url);
+
 }  // namespace millrace::aws

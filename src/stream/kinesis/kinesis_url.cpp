@@ -1,5 +1,7 @@
 #include "kinesis_url.hpp"
 
+#include "address.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -10,19 +12,12 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view scheme = "kinesis://";
-constexpr std::size_t region_bytes_max = 40;
 constexpr std::size_t name_bytes_max = 128;  // the API's
 constexpr std::size_t record_bytes_least = 1 << 10;
 constexpr std::size_t record_bytes_most = 10 << 20;  // of what a stream can be set to
 
 bool is_alphanumeric(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-bool is_region(std::string_view text) {
-    return !text.empty() && text.size() <= region_bytes_max && std::ranges::all_of(text, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    });
 }
 
 bool is_name(std::string_view text) {
@@ -57,21 +52,6 @@ std::string_view why_not_arn(std::string_view arn, std::string_view region) {
     return {};
 }
 
-std::string_view why_not_endpoint(std::string_view endpoint) {
-    const auto rest = endpoint.starts_with("http://")    ? endpoint.substr(7)
-                      : endpoint.starts_with("https://") ? endpoint.substr(8)
-                                                         : std::string_view{};
-    const auto host = rest.substr(0, rest.find_first_of("/?#"));
-    const auto plain = [](char c) {
-        return c > 0x20 && c < 0x7f && c != '"' && c != '<' && c != '>' && c != '\\';
-    };
-    if (host.empty() || host.starts_with(':') || !std::ranges::all_of(endpoint, plain))
-        return "has an endpoint that is no URL; write endpoint=https://HOST[:PORT]";
-    if (host.find('@') != std::string_view::npos)
-        return "has an endpoint with a user in it; credentials come from the environment or a profile";
-    return {};
-}
-
 std::string_view why_not_name(std::string_view name) {
     if (is_name(name)) return {};
     return "names a stream that cannot exist: 1 to 128 letters, digits, dots, underscores and hyphens are a "
@@ -95,7 +75,7 @@ std::string_view read_parameter(std::string_view name, std::string_view value, k
     return {};
 }
 
-std::string_view read_query(std::string_view query, kinesis_address& out) {
+std::string read_query(std::string_view query, kinesis_address& out) {
     constexpr std::string_view endpoint = "endpoint=";
     while (!query.starts_with(endpoint)) {
         const auto parameter = query.substr(0, query.find('&'));
@@ -103,12 +83,13 @@ std::string_view read_query(std::string_view query, kinesis_address& out) {
         if (!out.losses) out.losses.emplace();
         const auto value = parameter.substr(std::min(equals + 1, parameter.size()));
         if (const auto why = read_parameter(parameter.substr(0, equals), value, *out.losses); !why.empty())
-            return why;
+            return std::string(why);
         if (parameter.size() == query.size()) return {};
         query.remove_prefix(parameter.size() + 1);
     }
     out.endpoint = query.substr(endpoint.size());
-    return why_not_endpoint(out.endpoint);
+    const auto valid = aws::check_endpoint(out.endpoint);
+    return valid ? std::string{} : valid.error().detail;
 }
 
 }  // namespace
@@ -151,7 +132,7 @@ result<kinesis_address> parse_kinesis_url(std::string_view url) {
     }
     const auto slash = rest.find('/');
     address.region = rest.substr(0, slash);
-    if (!is_region(address.region)) return bad("names no region; write one such as eu-central-1");
+    if (const auto valid = aws::check_region(address.region); !valid) return bad(valid.error().detail);
     if (slash == std::string_view::npos) return address;
     address.stream = rest.substr(slash + 1);
     if (address.stream.empty()) return bad("names no stream behind its region");

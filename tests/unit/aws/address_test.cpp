@@ -11,8 +11,8 @@ TEST(AwsAddress, HasARegionANameAndAnEndpoint) {
     EXPECT_EQ(parse_address("x://eu-west-1/leases"), (address{"eu-west-1", "leases", ""}));
     EXPECT_EQ(parse_address("x://eu-west-1"), (address{"eu-west-1", "", ""}));
     EXPECT_EQ(
-        parse_address("x://us-gov-east-1/arn:aws:kinesis:r:1:stream/orders?endpoint=https://h:1/a?b=c&d"),
-        (address{"us-gov-east-1", "arn:aws:kinesis:r:1:stream/orders", "https://h:1/a?b=c&d"})
+        parse_address("x://us-gov-east-1/arn:aws:kinesis:r:1:stream/orders?endpoint=https://h:1/a&d"),
+        (address{"us-gov-east-1", "arn:aws:kinesis:r:1:stream/orders", "https://h:1/a&d"})
     );
 }
 
@@ -31,6 +31,8 @@ TEST(AwsAddress, SaysWhatIsWrong) {
     expect("x://r/t?endpoint=h:80", "endpoint");
     expect("x://r/t?endpoint=http://", "endpoint");
     expect("x://r/t?endpoint=http://u:p@h", "endpoint");
+    expect("x://r/t?endpoint=http://h:port", "endpoint");
+    expect("x://r/t?endpoint=http://h/?a=b", "endpoint");
 }
 
 }  // namespace
