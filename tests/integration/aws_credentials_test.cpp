@@ -337,24 +337,5 @@ TEST_F(AwsCredentials, AreNotWaitedForWhenTheProcessStops) {
     }
 }
 
-TEST_F(AwsCredentials, TheRegionIsFoundWhereKeysAre) {
-    raw_http_server server([](const seen_request& request) -> raw_answer {
-        if (request.method == "PUT") return {http_answer(200, "PASS")};
-        EXPECT_EQ(request.target, "/latest/meta-data/placement/region");
-        return {http_answer(200, "eu-central-1")};
-    });
-    EXPECT_FALSE(find_region(options));
-    set("AWS_EC2_METADATA_DISABLED", "");
-    set("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url());
-    EXPECT_EQ(find_region(options), "eu-central-1");
-    std::filesystem::create_directory(folder.path() / ".aws");
-    write(".aws/config", "[default]\nregion = eu-north-1\n");
-    EXPECT_EQ(find_region(options), "eu-north-1");
-    set("AWS_DEFAULT_REGION", "eu-west-2");
-    EXPECT_EQ(find_region(options), "eu-west-2");
-    set("AWS_REGION", "eu-west-1");
-    EXPECT_EQ(find_region(options), "eu-west-1");
-}
-
 }  // namespace
 }  // namespace millrace::aws

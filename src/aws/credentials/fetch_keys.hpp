@@ -52,9 +52,4 @@ struct fetch_tools {
     const role& as, const aws_keys& by, const sts_place& sts, const fetch_tools& with
 );
 
-/// The region that the instance is in.
-[[nodiscard]] result<std::string> instance_region(
-    const keys_from::instance& service, const fetch_tools& with
-);
-
 }  // namespace millrace::aws

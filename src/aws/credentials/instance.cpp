@@ -3,7 +3,6 @@
 #include "credentials/ask.hpp"
 #include "credentials/fetch_keys.hpp"
 #include "credentials/key_document.hpp"
-#include "credentials/region.hpp"
 #include "credentials/text.hpp"
 
 #include <optional>
@@ -106,16 +105,6 @@ result<aws_keys> fetch_from(const keys_from::instance& service, const fetch_tool
     const auto reply = get(service, fmt::format("{}{}", roles, *name), *by, with);
     if (!reply) return tl::unexpected(reply.error());
     return read_keys(reply->body, key_dialect::agent, who);
-}
-
-result<std::string> instance_region(const keys_from::instance& service, const fetch_tools& with) {
-    const auto by = get_pass(service, with);
-    if (!by) return tl::unexpected(by.error());
-    const auto reply = get(service, "/latest/meta-data/placement/region", *by, with);
-    if (!reply) return tl::unexpected(reply.error());
-    const auto region = without_blanks(reply->body);
-    if (is_region(region)) return std::string(region);
-    return wrong(errc::unavailable, "gives no region's name where it should");
 }
 
 }  // namespace millrace::aws

@@ -2,7 +2,6 @@
 
 #include "credentials/origins.hpp"
 #include "credentials/profiles.hpp"
-#include "credentials/region.hpp"
 #include "http/curl_http.hpp"
 
 #include <algorithm>
@@ -211,26 +210,6 @@ void key_chain::impl::note_found(const key_plan& plan, const aws_keys& keys) {
          {"lasts_s",
           left ? std::to_string(std::chrono::floor<std::chrono::seconds>(*left).count()) : "always"}}
     );
-}
-
-result<std::string> find_region(const key_chain_options& options) {
-    const auto files = read_profiles(options.variables);
-    auto region = region_of(options.variables, files ? &*files : nullptr);
-    if (!region || !region->empty()) return region;
-    if (!files) return tl::unexpected(files.error());
-    const auto unknown = [](const std::string& why) {
-        return fail(
-            errc::invalid_config,
-            "no region is set: neither AWS_REGION, AWS_DEFAULT_REGION nor the profile names one" + why
-        );
-    };
-    const auto instance = environment_instance(options.variables);
-    if (!instance) return tl::unexpected(instance.error());
-    if (!*instance) return unknown({});
-    curl_http http(http_options(options));
-    auto of_instance = instance_region(**instance, {http, options.fetching, wall_now, {}});
-    if (!of_instance) return unknown(", and " + of_instance.error().detail);
-    return of_instance;
 }
 
 }  // namespace millrace::aws

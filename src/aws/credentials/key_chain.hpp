@@ -48,8 +48,4 @@ private:
     std::unique_ptr<impl> impl_;
 };
 
-/// The region where nobody named one: environment, profile, instance, in this order. Blocks for as long as
-/// the instance's metadata service may take. `invalid_config` when nothing says.
-[[nodiscard]] result<std::string> find_region(const key_chain_options& options = {});
-
 }  // namespace millrace::aws

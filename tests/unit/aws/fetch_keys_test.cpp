@@ -213,16 +213,6 @@ TEST_F(FetchFromInstance, PutsNoStrangeNameIntoAnAddress) {
     EXPECT_THAT(why(keys_from::instance{"http://i", true}), HasSubstr("that is none"));
 }
 
-TEST_F(FetchFromInstance, GivesItsRegion) {
-    http.reply(200, "PASS");
-    http.reply(200, "eu-central-1");
-    EXPECT_EQ(instance_region({"http://i", true}, tools()), "eu-central-1");
-    EXPECT_EQ(http.lines().back(), "GET http://i/latest/meta-data/placement/region");
-    http.reply(200, "PASS");
-    http.reply(200, "<html>");
-    EXPECT_FALSE(instance_region({"http://i", true}, tools()));
-}
-
 using FetchFromSts = FetchKeys;
 
 const role pod{"arn:aws:iam::1:role/r", "me", "", std::chrono::seconds{3600}};
