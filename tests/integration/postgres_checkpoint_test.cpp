@@ -232,11 +232,23 @@ TEST_F(PostgresCheckpoint, MovesTheVersionSoThatATakersOlderReadCannotSetItBack)
     EXPECT_EQ(stored().checkpoint, row.checkpoint);
 }
 
-TEST_F(PostgresCheckpoint, ACommitWhoseReplyIsLostIsFoundDoneAndNotRepeated) {
-    support::fault_proxy proxy(support::port_of(support::services().postgres));
-    sql_connection cut(through(proxy));
-    auto checkpoint = opened();
-    ASSERT_NO_FATAL_FAILURE(work(checkpoint, cut, 11));
+/// An effect and its checkpoint wait for their commit on a connection that can be cut.
+struct CutCheckpoint : PostgresCheckpoint {
+    void SetUp() override { work(checkpoint, cut, 11); }
+
+    std::future<result<void>> commit_that_is_held() {
+        proxy.hold();
+        auto lost = std::async(std::launch::async, [this] { return checkpoint.commit(cut.handle()); });
+        EXPECT_EQ(lost.wait_for(50ms), std::future_status::timeout);
+        return lost;
+    }
+
+    support::fault_proxy proxy{support::port_of(support::services().postgres)};
+    sql_connection cut{through(proxy)};
+    postgres_checkpoint checkpoint = opened();
+};
+
+TEST_F(CutCheckpoint, ACommitWhoseReplyIsLostIsFoundDoneAndNotRepeated) {
     proxy.lose_reply("COMMIT");
     const auto lost = checkpoint.commit(cut.handle());
     ASSERT_FALSE(lost);
@@ -253,14 +265,8 @@ TEST_F(PostgresCheckpoint, ACommitWhoseReplyIsLostIsFoundDoneAndNotRepeated) {
     ASSERT_TRUE(checkpoint.commit(db.handle()));
 }
 
-TEST_F(PostgresCheckpoint, ACommitThatNeverArrivedIsRepeated) {
-    support::fault_proxy proxy(support::port_of(support::services().postgres));
-    sql_connection cut(through(proxy));
-    auto checkpoint = opened();
-    ASSERT_NO_FATAL_FAILURE(work(checkpoint, cut, 11));
-    proxy.hold();
-    auto lost = std::async(std::launch::async, [&] { return checkpoint.commit(cut.handle()); });
-    EXPECT_EQ(lost.wait_for(50ms), std::future_status::timeout);
+TEST_F(CutCheckpoint, ACommitThatNeverArrivedIsRepeated) {
+    auto lost = commit_that_is_held();
     proxy.cut();
     const auto outcome = lost.get();
     ASSERT_FALSE(outcome);
@@ -275,14 +281,8 @@ TEST_F(PostgresCheckpoint, ACommitThatNeverArrivedIsRepeated) {
 }
 
 // Read at once, the row would say no; and then the commit would land.
-TEST_F(PostgresCheckpoint, ACommitThatIsStillUnderWayIsWaitedFor) {
-    support::fault_proxy proxy(support::port_of(support::services().postgres));
-    sql_connection cut(through(proxy));
-    auto checkpoint = opened();
-    ASSERT_NO_FATAL_FAILURE(work(checkpoint, cut, 11));
-    proxy.hold();
-    auto lost = std::async(std::launch::async, [&] { return checkpoint.commit(cut.handle()); });
-    EXPECT_EQ(lost.wait_for(50ms), std::future_status::timeout);
+TEST_F(CutCheckpoint, ACommitThatIsStillUnderWayIsWaitedFor) {
+    auto lost = commit_that_is_held();
     ::shutdown(PQsocket(cut.handle()), SHUT_RDWR);  // the client gives up; its COMMIT is still on the way
     EXPECT_TRUE(lost.get().error().in_doubt);
     auto known = std::async(std::launch::async, [&] { return checkpoint.committed(db.handle()); });
@@ -294,14 +294,8 @@ TEST_F(PostgresCheckpoint, ACommitThatIsStillUnderWayIsWaitedFor) {
     EXPECT_EQ(effects_of(11), "1");
 }
 
-TEST_F(PostgresCheckpoint, ACommitInDoubtOfAShardThatWasTakenIsNotRepeatedHere) {
-    support::fault_proxy proxy(support::port_of(support::services().postgres));
-    sql_connection cut(through(proxy));
-    auto checkpoint = opened();
-    ASSERT_NO_FATAL_FAILURE(work(checkpoint, cut, 11));
-    proxy.hold();
-    auto lost = std::async(std::launch::async, [&] { return checkpoint.commit(cut.handle()); });
-    EXPECT_EQ(lost.wait_for(50ms), std::future_status::timeout);
+TEST_F(CutCheckpoint, ACommitInDoubtOfAShardThatWasTakenIsNotRepeatedHere) {
+    auto lost = commit_that_is_held();
     proxy.cut();
     EXPECT_TRUE(lost.get().error().in_doubt);
     take();
