@@ -66,7 +66,7 @@ struct group_driver::impl {
     void carry_out(const list_workers&);
     void carry_out(const list_rows&);
     void carry_out(const list_stream&);
-    void carry_out(const read_group&);
+    void carry_out(const read_group& a);
     void carry_out(const write_group& a);
     void carry_out(const end_session& a);
     void carry_out(const create_row& a);
@@ -211,18 +211,20 @@ void group_driver::impl::carry_out(const list_stream&) {
     }));
 }
 
-void group_driver::impl::carry_out(const read_group&) {
-    store.read(std::monostate{}, alive.guard([this](result<std::optional<lease_row>> outcome) {
-        if (!outcome) return submit(group_read{tl::unexpected(outcome.error())});
-        std::optional<group_row> row;
-        if (*outcome) row = std::get<group_row>(**outcome);
-        submit(group_read{std::move(row)});
-    }));
+void group_driver::impl::carry_out(const read_group& a) {
+    store.read(
+        std::monostate{}, alive.guard([this, request = a.request](result<std::optional<lease_row>> outcome) {
+            if (!outcome) return submit(group_read{request, tl::unexpected(outcome.error())});
+            std::optional<group_row> row;
+            if (*outcome) row = std::get<group_row>(**outcome);
+            submit(group_read{request, std::move(row)});
+        })
+    );
 }
 
 void group_driver::impl::carry_out(const write_group& a) {
-    store.write(a.row, a.expected, alive.guard([this](result<void> outcome) {
-        submit(group_written{std::move(outcome)});
+    store.write(a.row, a.expected, alive.guard([this, request = a.request](result<void> outcome) {
+        submit(group_written{request, std::move(outcome)});
     }));
 }
 

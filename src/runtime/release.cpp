@@ -45,7 +45,7 @@ result<released_worker> release_worker(const release_request& which) {
     if (auto known = must_know(*state, group); !known) return tl::unexpected(std::move(known.error()));
 
     event_loop loop;
-    auto store = open_lease_store(*state, group, loop);
+    auto store = open_lease_store(*state, group, loop, {.use = file_use::write});
     if (!store) return tl::unexpected(std::move(store.error()));
     worker_release job(loop, **store, which.worker);
     std::optional<result<worker_release_report>> outcome;

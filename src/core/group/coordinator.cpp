@@ -133,7 +133,7 @@ void coordinator::request_listings() {
     }
     if (want_stream_ && !listing_stream_) {
         want_stream_ = false;
-        listing_stream_ = true;
+        listing_stream_ = steps_;
         stream_sent_ = now_;
         stream_due_ = now_ + options_.discover_every;
         actions_.emplace_back(list_stream{});
@@ -270,6 +270,7 @@ void coordinator::on(const rows_listed& reply) {
     const auto begun = std::exchange(listing_rows_, std::nullopt).value_or(0);
     if (!reply.outcome) {
         rows_due_ = now_ + retry_pause;
+        if (recreation_ == recreation::listing) recreation_ = recreation::none;  // noticed again by a tick
         return tell_failure("shards.list_failed", "error", {}, reply.outcome.error());
     }
     if (recreation_ == recreation::listing) return recreated_rows_listed(*reply.outcome);
@@ -281,9 +282,10 @@ void coordinator::on(const rows_listed& reply) {
 }
 
 void coordinator::on(const stream_listed& reply) {
-    listing_stream_ = false;
+    const auto begun = std::exchange(listing_stream_, std::nullopt).value_or(0);
     if (!reply.outcome) {
         stream_due_ = now_ + retry_pause;
+        if (recreation_ == recreation::looking) recreation_ = recreation::none;
         stream_trouble_ = reply.outcome.error();
         return tell_failure("stream.list_failed", "error", {}, *stream_trouble_);
     }
@@ -299,12 +301,21 @@ void coordinator::on(const stream_listed& reply) {
         if (row.finished_at && !listed.contains(row.shard)) unlisted_since_.emplace(row.shard, now_);
     }
     replan_ = true;
+    if (recreation_ == recreation::looking) return recreated_stream_listed(begun);
     if (group_ && group_->stream_identity != stream_->identity) notice_recreated();
 }
 
 void coordinator::read_group_row() {
     group_state_ = group_state::reading;
-    actions_.emplace_back(millrace::read_group{});
+    actions_.emplace_back(millrace::read_group{++group_request_});
+}
+
+void coordinator::write_group_row(group_row row, std::optional<version> expected) {
+    group_state_ = group_state::creating;
+    row.version = version{expected ? expected->value() + 1 : 1};
+    row.write_id = write_id{random_()};
+    group_sent_ = row;
+    actions_.emplace_back(write_group{++group_request_, std::move(row), expected});
 }
 
 void coordinator::settle_group_row() {
@@ -312,6 +323,7 @@ void coordinator::settle_group_row() {
 }
 
 void coordinator::on(const group_read& reply) {
+    if (reply.request != group_request_) return;
     if (!reply.outcome) {
         group_state_ = group_state::unknown;
         group_retry_at_ = now_ + retry_pause;
@@ -320,17 +332,17 @@ void coordinator::on(const group_read& reply) {
     if (*reply.outcome) return adopt_group_row(**reply.outcome);
     group_.reset();
     group_state_ = group_state::unknown;
+    recreation_ = recreation::none;
     if (!stream_) {
         group_retry_at_ = now_ + options_.tick;
         return;
     }
-    group_state_ = group_state::creating;
-    group_sent_ = first_group_row(options_, *stream_, write_id{random_()});
-    actions_.emplace_back(write_group{*group_sent_, std::nullopt});
+    write_group_row(first_group_row(options_, *stream_), std::nullopt);
 }
 
 // In doubt or refused: the row as read is the truth, whoever wrote it.
 void coordinator::on(const group_written& reply) {
+    if (reply.request != group_request_) return;
     if (reply.outcome) {
         const bool switched = recreation_ == recreation::switching;
         recreation_ = switched ? recreation::none : recreation_;
@@ -354,7 +366,8 @@ void coordinator::adopt_group_row(const group_row& row) {
         }
     }
     group_ = row;
-    if (recreation_ == recreation::reading) return recreated_group_read(row);
+    if (recreation_ == recreation::reading || recreation_ == recreation::looking)
+        return recreated_group_read();
     replan_ = true;
     if (stream_ && row.stream_identity != stream_->identity) notice_recreated();
 }

@@ -104,6 +104,7 @@ private:
     void on(const discover_request&);
     void request_listings();
     void read_group_row();
+    void write_group_row(group_row row, std::optional<version> expected);
     void settle_group_row();
     void adopt_group_row(const group_row& row);
     void end_lapsed(const std::vector<worker_row>& over);
@@ -153,8 +154,10 @@ private:
     // coordinator_recreated.cpp: the stream was deleted and made again under its name
     void notice_recreated();
     void recreated_rows_listed(const std::vector<shard_row>& rows);
-    void recreated_group_read(const group_row& row);
+    void recreated_group_read();
+    void recreated_stream_listed(step_count begun);
     void set_aside();
+    void switch_group_row();
     void on(const row_set_aside& reply);
 
     group_options options_;
@@ -193,7 +196,7 @@ private:
 
     std::optional<stream_listing> stream_;
     std::optional<error> stream_trouble_;
-    bool listing_stream_{false};
+    std::optional<step_count> listing_stream_;
     bool want_stream_{false};
     mono_time stream_due_{}, stream_sent_{};
     mono_time stream_seen_{};           // when the latest complete listing was asked for
@@ -205,6 +208,7 @@ private:
     group_state group_state_{group_state::unknown};
     std::optional<group_row> group_;
     std::optional<group_row> group_sent_;
+    std::uint64_t group_request_{0};  // the latest; the reply to an earlier one says nothing any more
     mono_time group_retry_at_{};
 
     std::map<shard_id, lease_machine> leases_;
@@ -225,11 +229,13 @@ private:
     std::optional<mono_time> drain_until_, give_up_at_;
     bool stopped_{false};
 
-    enum class recreation : std::uint8_t { none, listing, reading, writing, switching };
+    enum class recreation : std::uint8_t { none, listing, reading, looking, writing, switching };
     recreation recreation_{recreation::none};
-    std::string recreation_told_;
+    std::optional<std::string> outdated_;  // the latest stream that is proven to be gone
+    step_count looking_since_{};           // only a listing of the stream begun since then is young enough
     std::vector<shard_row> recreated_rows_;
     std::set<shard_id> setting_aside_;
+    bool aside_failed_{false};
 };
 
 }  // namespace millrace

@@ -28,9 +28,11 @@ struct list_stream {
     bool operator==(const list_stream&) const = default;
 };
 struct read_group {
+    std::uint64_t request;  ///< Goes back with the reply.
     bool operator==(const read_group&) const = default;
 };
 struct write_group {
+    std::uint64_t request;
     group_row row;
     std::optional<version> expected;
     bool operator==(const write_group&) const = default;

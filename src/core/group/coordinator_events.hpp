@@ -49,9 +49,11 @@ struct stream_listed {
     result<stream_listing> outcome;
 };
 struct group_read {
+    std::uint64_t request;
     result<std::optional<group_row>> outcome;
 };
 struct group_written {
+    std::uint64_t request;
     result<void> outcome;
 };
 struct session_ended_reply {

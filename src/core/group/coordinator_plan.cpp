@@ -227,13 +227,9 @@ void coordinator::tidy() {
     }
     if (due.empty()) return;
     if (group_->epoch_floor < highest) {
-        group_sent_ = group_;
-        group_sent_->epoch_floor = highest;
-        group_sent_->version = version{group_->version.value() + 1};
-        group_sent_->write_id = write_id{random_()};
-        group_state_ = group_state::creating;
-        actions_.emplace_back(write_group{*group_sent_, group_->version});
-        return;
+        auto next = *group_;
+        next.epoch_floor = highest;
+        return write_group_row(std::move(next), group_->version);
     }
     for (const auto* row : due) {
         if (removing_.size() == removes_in_flight_max) break;

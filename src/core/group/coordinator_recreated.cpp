@@ -1,9 +1,10 @@
 // The stream was deleted and made again under its name: the old checkpoints mean nothing in it.
 //
 // Nobody takes a shard while the group row names another stream than the listing. Rows are listed *before*
-// the group row is read: if that still names the old stream, every row of the listing is of the old one, and
-// conditional writes see to it that it still is. Only when all are set aside does the group row name the new
-// stream, so a crash in between is taken up by whoever comes next.
+// the group row is read, and the stream is listed *after* it: if that still shows another stream, the group
+// row's is gone (the other way round, a worker that slept would take the new stream for the old one), every
+// row of the listing is of the old one, and conditional writes see to it that it still is. Only when all are
+// set aside does the group row name the new stream, so a crash in between is taken up by whoever comes next.
 #include "group/coordinator.hpp"
 
 #include <algorithm>
@@ -23,21 +24,6 @@ bool of_use(const shard_row& row) {
 
 void coordinator::notice_recreated() {
     if (recreation_ != recreation::none || listing_rows_) return;
-    if (recreation_told_ != stream_->identity) {
-        recreation_told_ = stream_->identity;
-        tell(
-            log_level::warning,
-            "stream.recreated",
-            "stream",
-            stream_->identity,
-            fmt::format(
-                "the stream was made anew (it was \"{}\"); the old checkpoints are set aside and every shard "
-                "is "
-                "read from its start position",
-                group_->stream_identity
-            )
-        );
-    }
     for (const auto& shard : active_leases())
         step_lease(
             shard,
@@ -55,13 +41,32 @@ void coordinator::recreated_rows_listed(const std::vector<shard_row>& rows) {
     read_group_row();
 }
 
-void coordinator::recreated_group_read(const group_row& row) {
-    recreation_ = recreation::none;
-    want_rows_ = true;
-    if (!stream_ || row.stream_identity == stream_->identity) {
-        replan_ = true;
+void coordinator::recreated_group_read() {
+    if (group_->stream_identity == outdated_) return set_aside();
+    recreation_ = recreation::looking;
+    looking_since_ = steps_;
+    want_stream_ = true;
+}
+
+void coordinator::recreated_stream_listed(step_count begun) {
+    if (begun < looking_since_) return;
+    if (group_->stream_identity == stream_->identity) {
+        recreation_ = recreation::none;
+        want_rows_ = true;
         return;
     }
+    outdated_ = group_->stream_identity;
+    tell(
+        log_level::warning,
+        "stream.recreated",
+        "stream",
+        stream_->identity,
+        fmt::format(
+            "the stream was made anew (it was \"{}\"); the old checkpoints are set aside and every shard is "
+            "read from its start position",
+            *outdated_
+        )
+    );
     set_aside();
 }
 
@@ -94,26 +99,36 @@ void coordinator::set_aside() {
         setting_aside_.insert(row.shard);
         actions_.emplace_back(set_row_aside{std::move(next), row.version});
     }
+    want_rows_ = true;
     if (!setting_aside_.empty()) {
         recreation_ = recreation::writing;
     } else if (!held) {
-        recreation_ = recreation::switching;
-        group_sent_ = group_;
-        group_sent_->stream_identity = stream_->identity;
-        group_sent_->version = version{group_->version.value() + 1};
-        group_sent_->write_id = write_id{random_()};
-        group_state_ = group_state::creating;
-        actions_.emplace_back(write_group{*group_sent_, group_->version});
+        switch_group_row();
+    } else {
+        // A live worker still holds some: it notices by itself. A tick looks again.
+        recreation_ = recreation::none;
     }
-    // Otherwise a live worker still holds some: it notices by itself; we look again with the next listing.
+}
+
+void coordinator::switch_group_row() {
+    recreation_ = recreation::switching;
+    auto next = *group_;
+    next.stream_identity = stream_->identity;
+    write_group_row(std::move(next), group_->version);
 }
 
 void coordinator::on(const row_set_aside& reply) {
     setting_aside_.erase(reply.row.shard);
-    if (reply.outcome) table_.put(reply.row, steps_);
+    if (reply.outcome) {
+        table_.put(reply.row, steps_);
+    } else if (reply.outcome.error().code != errc::conflict) {
+        aside_failed_ = true;
+        tell_failure("checkpoint.set_aside_failed", "shard", reply.row.shard.value(), reply.outcome.error());
+    }
     if (!setting_aside_.empty() || recreation_ != recreation::writing) return;
     recreation_ = recreation::none;
-    notice_recreated();
+    // At once would turn as fast as the store fails; a tick goes on.
+    if (!std::exchange(aside_failed_, false)) notice_recreated();
 }
 
 }  // namespace millrace

@@ -29,10 +29,8 @@ std::string text_of(start_policy policy, const std::optional<wall_time>& at) {
 
 }  // namespace
 
-group_row first_group_row(const group_options& options, const stream_listing& stream, write_id id) {
+group_row first_group_row(const group_options& options, const stream_listing& stream) {
     group_row row;
-    row.version = version{1};
-    row.write_id = id;
     row.stream_identity = stream.identity;
     row.start = options.start;
     if (options.start == start_policy::latest) {

@@ -13,10 +13,8 @@
 namespace millrace {
 
 /// The row for a first start. `latest` is pinned to the stream's clock, rounded down to the second: up to a
-/// second of older records may come, none is missed.
-[[nodiscard]] group_row first_group_row(
-    const group_options& options, const stream_listing& stream, write_id id
-);
+/// second of older records may come, none is missed. Version and write id are left to whoever writes it.
+[[nodiscard]] group_row first_group_row(const group_options& options, const stream_listing& stream);
 
 /// `wrong_version` when the row was written by a newer program.
 [[nodiscard]] result<void> check_format(const group_row& row);

@@ -1,4 +1,4 @@
-// How a group lives on: all-shards mode, start positions, re-created streams, tidying, resets, rolling
+// How a group lives on: all-shards mode, start positions, tidying, resets, rolling
 // restarts.
 #include "group_reset.hpp"
 #include "group_world.hpp"
@@ -75,26 +75,6 @@ TEST_F(GroupLife, AStateThatDoesNotAnswerIsTheTroubleOfTheGroup) {
     plan.down = false;
     world.run_for(1s);
     EXPECT_FALSE(a.group->trouble());
-}
-
-TEST_F(GroupLife, ARecreatedStreamIsReportedAndItsOldCheckpointsAreSetAside) {
-    auto& a = run("a");
-    world.run_for(1s);
-    const auto lease = a.held.at(shard_id{"shard-0000"});
-    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(50), 1));
-    world.run_for(2s);
-    a.stop();
-    world.run_for(1s);
-    const auto old = row("shard-0000");
-    ASSERT_EQ(old.checkpoint, at(50));
-    stream->identity = "made at 2";
-    auto& b = run("b");
-    world.run_for(3s);
-    EXPECT_EQ(b.log.count("stream.recreated"), 1U);
-    EXPECT_EQ(b.held.size(), 4U);
-    EXPECT_FALSE(b.held.at(shard_id{"shard-0000"}).checkpoint);
-    EXPECT_GT(row("shard-0000").epoch, old.epoch);
-    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
 }
 
 TEST_F(GroupLife, ManyShardsAreGivenBackAFewAtATime) {
@@ -249,31 +229,6 @@ TEST_F(GroupLife, AllShardsModeThatStopsIsNotDisturbedByASession) {
     ASSERT_TRUE(a.group_stopped);
     EXPECT_TRUE(a.group_stopped->has_value());
     EXPECT_EQ(b.held.size(), 4U);
-}
-
-TEST_F(GroupLife, ARecreatedStreamWaitsForALiveWorkerThatStillHoldsShardsOfTheOldOne) {
-    auto& a = run("a");
-    auto& b = run("b");
-    world.run_for(3s);
-    ASSERT_EQ(b.held.size(), 2U);
-    const auto lease = b.held.begin()->second;
-    b.lister.now = std::make_shared<stream_listing>(*stream);  // it has not looked again yet
-    ASSERT_TRUE(b.group->advance(lease.shard, lease.epoch, at(5), 1));
-    stream->identity = "made at 2";
-    a.group->discover_soon();
-    world.run_for(5s);
-    EXPECT_EQ(group_row_now()->stream_identity, "made at 1");
-    EXPECT_TRUE(a.held.empty());
-    EXPECT_EQ(b.held.size(), 2U);
-    EXPECT_TRUE(b.acts_on(lease.shard));
-    EXPECT_EQ(row(lease.shard.value()).checkpoint, at(5));
-    b.lister.now = stream;
-    b.group->discover_soon();
-    world.run_for(5s);
-    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
-    EXPECT_FALSE(row(lease.shard.value()).checkpoint);
-    EXPECT_GT(row(lease.shard.value()).epoch, lease.epoch);
-    EXPECT_TRUE(each_shard_has_one_holder());
 }
 
 TEST_F(GroupLife, FinishedRowsOfUnlistedShardsAreTidiedAndTheirEpochIsKept) {

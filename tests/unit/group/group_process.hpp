@@ -29,11 +29,12 @@ public:
         ++asked;
         result<stream_listing> reply = *now;
         if (refuses) reply = tl::unexpected(*refuses);
-        home_.post([done = std::move(done), reply] { done(reply); });
+        home_.call_at(home_.now() + takes, [done = std::move(done), reply] { done(reply); });
     }
 
     std::shared_ptr<stream_listing> now;
     std::optional<error> refuses;
+    nanoseconds takes{0};
     int asked{0};
 
 private:

@@ -1,0 +1,195 @@
+// A stream that was deleted and made again under its name: whose checkpoints go, and whose stay.
+#include "group/coordinator.hpp"
+#include "group_world.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace millrace::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct RecreatedStream : GroupWorld {
+    void make_anew() { stream->identity = "made at 2"; }
+
+    /// One worker, with a checkpoint in a shard of the first stream.
+    worker& at_work() {
+        auto& a = run("a");
+        world.run_for(2s);
+        const auto lease = a.held.at(first);
+        EXPECT_TRUE(a.group->advance(first, lease.epoch, at(50), 1));
+        world.run_for(2s);
+        EXPECT_EQ(row("shard-0000").checkpoint, at(50));
+        return a;
+    }
+
+    const shard_id first{"shard-0000"};
+
+    static checkpoint at(std::uint64_t n) {
+        return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
+    }
+};
+
+TEST_F(RecreatedStream, IsReportedAndItsOldCheckpointsAreSetAside) {
+    auto& a = run("a");
+    world.run_for(1s);
+    const auto lease = a.held.at(shard_id{"shard-0000"});
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(50), 1));
+    world.run_for(2s);
+    a.stop();
+    world.run_for(1s);
+    const auto old = row("shard-0000");
+    ASSERT_EQ(old.checkpoint, at(50));
+    stream->identity = "made at 2";
+    auto& b = run("b");
+    world.run_for(3s);
+    EXPECT_EQ(b.log.count("stream.recreated"), 1U);
+    EXPECT_EQ(b.held.size(), 4U);
+    EXPECT_FALSE(b.held.at(shard_id{"shard-0000"}).checkpoint);
+    EXPECT_GT(row("shard-0000").epoch, old.epoch);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
+}
+
+TEST_F(RecreatedStream, WaitsForALiveWorkerThatStillHoldsShardsOfTheOldOne) {
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    ASSERT_EQ(b.held.size(), 2U);
+    const auto lease = b.held.begin()->second;
+    b.lister.now = std::make_shared<stream_listing>(*stream);  // it has not looked again yet
+    ASSERT_TRUE(b.group->advance(lease.shard, lease.epoch, at(5), 1));
+    stream->identity = "made at 2";
+    a.group->discover_soon();
+    world.run_for(5s);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 1");
+    EXPECT_TRUE(a.held.empty());
+    EXPECT_EQ(b.held.size(), 2U);
+    EXPECT_TRUE(b.acts_on(lease.shard));
+    EXPECT_EQ(row(lease.shard.value()).checkpoint, at(5));
+    b.lister.now = stream;
+    b.group->discover_soon();
+    world.run_for(5s);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
+    EXPECT_FALSE(row(lease.shard.value()).checkpoint);
+    EXPECT_GT(row(lease.shard.value()).epoch, lease.epoch);
+    EXPECT_TRUE(each_shard_has_one_holder());
+}
+
+TEST_F(RecreatedStream, IsDealtWithWhateverRequestFailsOnTheWay) {
+    for (const std::string request : {"list_shards", "read", "write"}) {
+        for (const int times : {1, 3}) {
+            workers.clear();
+            table = lease_table{};
+            stream->identity = "made at 1";
+            auto& a = at_work();
+            make_anew();
+            for (int i = 0; i < times; ++i)
+                a.store.force(request, fate::throttled);
+            a.group->discover_soon();
+            world.run_for(8s);
+            EXPECT_EQ(group_row_now()->stream_identity, "made at 2") << request;
+            EXPECT_EQ(a.held.size(), 4U) << request;
+            EXPECT_EQ(a.log.count("stream.recreated"), 1U) << request;
+            EXPECT_FALSE(row("shard-0000").checkpoint) << request;
+        }
+    }
+}
+
+// It slept while the others set everything aside and went on in the new stream.
+TEST_F(RecreatedStream, ASleepersOldListingSetsNothingAside) {
+    auto& sleeper = at_work();
+    sleeper.pause();
+    sleeper.lister.now = std::make_shared<stream_listing>(*stream);
+    sleeper.lister.takes = 2s;
+    make_anew();
+    auto& b = run("b");
+    world.run_for(20s);
+    ASSERT_EQ(group_row_now()->stream_identity, "made at 2");
+    ASSERT_EQ(b.held.size(), 4U);
+    ASSERT_TRUE(b.group->advance(first, b.held.at(first).epoch, at(7), 1));
+    b.group->finish(first, b.held.at(first).epoch, {});
+    b.held.erase(first);
+    world.run_for(2s);
+    ASSERT_TRUE(row("shard-0000").finished_at);
+    b.crash();
+    world.run_for(20s);
+    sleeper.resume();
+    world.run_for(1s);
+    sleeper.lister.now = stream;
+    world.run_for(20s);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
+    EXPECT_TRUE(row("shard-0000").finished_at);
+    EXPECT_EQ(row("shard-0000").checkpoint, at(7));
+    EXPECT_EQ(sleeper.held.size(), 3U);
+}
+
+// The read that a new session begins with was sent before the rows were listed, and answers after them.
+TEST_F(RecreatedStream, AnOldReadOfTheGroupRowProvesNothing) {
+    coordinator machine{{}, {"host", "boot", "pid:[1]", 1, 1}, {}, [] { return 9U; }};
+    const auto step = [&](const group_event& what) {
+        return machine.step(mono_time{} + 1s, mono_time::max(), what);
+    };
+    const auto asks = [](const std::vector<group_action>& actions) {
+        std::optional<std::uint64_t> request;
+        for (const auto& action : actions) {
+            if (const auto* read = std::get_if<read_group>(&action)) request = read->request;
+        }
+        return request;
+    };
+    const auto writes = [](const std::vector<group_action>& actions) {
+        return std::any_of(actions.begin(), actions.end(), [](const group_action& action) {
+            return std::holds_alternative<set_row_aside>(action) ||
+                   std::holds_alternative<write_group>(action);
+        });
+    };
+    group_row old;
+    old.version = version{1};
+    old.stream_identity = "made at 1";
+    shard_row done;
+    done.shard = first;
+    done.version = version{3};
+    done.checkpoint = at(7);
+    make_anew();
+
+    const auto begun = asks(step(group_begin{}));
+    ASSERT_TRUE(begun);
+    step(rows_listed{std::vector<shard_row>{}});
+    step(stream_listed{*stream});
+    step(group_read{*begun, old});
+    step(session_came{incarnation{"mine"}});
+    const auto of_session = asks(step(group_tick{}));
+    step(workers_listed{std::vector<worker_row>{}});
+    const auto after_rows = asks(step(rows_listed{std::vector<shard_row>{done}}));
+    ASSERT_TRUE(after_rows);
+    EXPECT_FALSE(writes(step(group_read{of_session.value_or(*begun), old})));
+    EXPECT_FALSE(writes(step(stream_listed{*stream})));
+    auto present = old;
+    present.stream_identity = "made at 2";
+    EXPECT_FALSE(writes(step(group_read{*after_rows, present})));
+    EXPECT_FALSE(writes(step(stream_listed{*stream})));
+}
+
+TEST_F(RecreatedStream, RowsThatCannotBeSetAsideAreToldAndTriedOncePerTick) {
+    auto& a = at_work();
+    a.stop();
+    world.run_for(2s);
+    make_anew();
+    auto& b = add("b");
+    for (int i = 0; i < 30; ++i)
+        b.store.force("write", fate::unavailable);
+    int changes = 0;
+    table.observe([&](const std::string&, const lease_row*, const lease_row* after) {
+        changes += after != nullptr && std::holds_alternative<shard_row>(*after) ? 1 : 0;
+    });
+    b.start();
+    world.run_for(4s);
+    EXPECT_EQ(changes, 0);
+    EXPECT_GE(b.log.count("checkpoint.set_aside_failed"), 1U);
+    world.run_for(60s);
+    EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
+    EXPECT_EQ(b.held.size(), 4U);
+}
+
+}  // namespace
+}  // namespace millrace::sim
