@@ -140,6 +140,7 @@ private:
     void on(const stop_request&);
     [[nodiscard]] bool of_present_lease(const shard_id& shard, std::uint64_t lease) const;
     void step_lease(const shard_id& shard, const lease_machine::event& what);
+    void forget_lease(const shard_id& shard);
     void start_lease(const shard_row& row, const lease_machine::event& how, bool silent);
     void lease_happened(const shard_id& shard, lease_machine& lease, const lease_machine::action& what);
     void lease_ended(const shard_id& shard, const lease_machine& lease);

@@ -42,7 +42,7 @@ result<void> coordinator::usable(const shard_id& shard, epoch e) const {
     if (const auto lease = leases_.find(shard); lease != leases_.end()) return lease->second.usable(e);
     return fail(
         errc::not_owner,
-        fmt::format("shard \"{}\" was never granted to this worker; wait for a grant", shard.value())
+        fmt::format("shard \"{}\" is not held by this worker; wait for a grant", shard.value())
     );
 }
 
@@ -155,6 +155,13 @@ void coordinator::step_lease(const shard_id& shard, const lease_machine::event& 
     } else {
         lease_wakes_.erase(shard);
     }
+    if (lease.row_gone()) forget_lease(shard);
+}
+
+// An ended lease is kept for the answer that a handle of it gets, while its row stands.
+void coordinator::forget_lease(const shard_id& shard) {
+    leases_.erase(shard);
+    lease_numbers_.erase(shard);
 }
 
 void coordinator::lease_happened(

@@ -244,7 +244,7 @@ void coordinator::on(const row_removed& reply) {
         tell(log_level::info, "shard.tidied", "shard", reply.shard.value(), {});
         table_.forget(reply.shard);
         unlisted_since_.erase(reply.shard);
-        leases_.erase(reply.shard);
+        forget_lease(reply.shard);
         replan_ = replan_ || removing_.empty();
     } else {
         want_rows_ = true;

@@ -106,10 +106,11 @@ public:
     [[nodiscard]] state now_in() const { return state_; }
     [[nodiscard]] bool active() const { return state_ == state::taking || state_ == state::held; }
 
-    /// The row as last read or as our last confirmed write left it.
-    /// The row was read and is not there: somebody deleted it, or the whole store was made anew.
+    /// The lease is over because the row was read and is not there: somebody deleted it, or the whole store
+    /// was made anew.
     [[nodiscard]] bool row_gone() const noexcept { return row_gone_; }
 
+    /// The row as last read or as our last confirmed write left it.
     [[nodiscard]] const shard_row& row() const { return row_; }
 
     /// The epoch of the lease, also after its end.

@@ -255,6 +255,25 @@ TEST_F(GroupLife, FinishedRowsOfUnlistedShardsAreTidiedAndTheirEpochIsKept) {
     EXPECT_GT(a.held.at(shard_id{"shard-0003"}).epoch, finished.epoch);
 }
 
+TEST_F(GroupLife, ARowDeletedUnderALeaseIsMadeAgainAndTakenByWhoeverIsLeft) {
+    settings.group.shard_list_every = 5s;
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    ASSERT_EQ(a.held.size(), 2U);
+    const auto lease = a.held.begin()->second;
+    ASSERT_TRUE(table.remove(lease.shard, row(lease.shard.value()).version, "an operator"));
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(5), 1));
+    world.run_for(10s);
+    ASSERT_EQ(a.losses.size(), 1U);
+    EXPECT_TRUE(each_shard_has_one_holder());
+    EXPECT_GT(row(lease.shard.value()).epoch, lease.epoch);
+    b.crash();
+    world.run_for(20s);
+    EXPECT_EQ(a.held.size(), 4U);
+    EXPECT_TRUE(each_shard_has_one_holder());
+}
+
 TEST_F(GroupLife, ARollingRestartNeverLeavesAShardWithTwoHoldersAndEndsBalanced) {
     stream->shards = shards_named(12);
     plan.lost_reply = plan.late = plan.unavailable = 3;
