@@ -278,6 +278,7 @@ void coordinator::on(const rows_listed& reply) {
     for (const auto& row : *reply.outcome) {
         if (leases_.contains(row.shard)) step_lease(row.shard, lease_machine::observed{row});
     }
+    forget_tidied();
     rows_known_ = replan_ = true;
 }
 

@@ -127,6 +127,7 @@ private:
     void take_planned();
     void create_planned();
     void tidy();
+    void forget_tidied();
     void on(const row_created& reply);
     void on(const row_removed& reply);
     [[nodiscard]] epoch epoch_above() const;

@@ -162,6 +162,7 @@ void coordinator::step_lease(const shard_id& shard, const lease_machine::event& 
 void coordinator::forget_lease(const shard_id& shard) {
     leases_.erase(shard);
     lease_numbers_.erase(shard);
+    unlisted_since_.erase(shard);
 }
 
 void coordinator::lease_happened(

@@ -238,12 +238,22 @@ void coordinator::tidy() {
     }
 }
 
+// Another worker has tidied: nothing is kept of a shard whose row is gone.
+void coordinator::forget_tidied() {
+    std::vector<shard_id> gone;
+    for (const auto& [shard, lease] : leases_) {
+        if (!lease.active() && table_.find(shard) == nullptr) gone.push_back(shard);
+    }
+    for (const auto& shard : gone)
+        forget_lease(shard);
+    std::erase_if(unlisted_since_, [&](const auto& known) { return table_.find(known.first) == nullptr; });
+}
+
 void coordinator::on(const row_removed& reply) {
     removing_.erase(reply.shard);
     if (reply.outcome) {
         tell(log_level::info, "shard.tidied", "shard", reply.shard.value(), {});
         table_.forget(reply.shard);
-        unlisted_since_.erase(reply.shard);
         forget_lease(reply.shard);
         replan_ = replan_ || removing_.empty();
     } else {

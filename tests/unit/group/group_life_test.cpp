@@ -274,6 +274,24 @@ TEST_F(GroupLife, ARowDeletedUnderALeaseIsMadeAgainAndTakenByWhoeverIsLeft) {
     EXPECT_TRUE(each_shard_has_one_holder());
 }
 
+TEST_F(GroupLife, NothingIsKeptOfAShardThatAnotherWorkerHasTidied) {
+    settings.group.tidy_after = 1min;
+    settings.group.discover_every = 10s;
+    run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    const auto lease = b.held.begin()->second;
+    b.held.erase(lease.shard);
+    b.group->finish(lease.shard, lease.epoch, {});
+    std::erase_if(stream->shards, [&](const listed_shard& s) { return s.shard == lease.shard; });
+    world.run_for(30s);
+    const auto use = [&] { return b.group->advance(lease.shard, lease.epoch, at(1), 1).error().code; };
+    EXPECT_EQ(use(), errc::already_finished);
+    world.run_for(2min);
+    ASSERT_EQ(row(lease.shard.value()), shard_row{});
+    EXPECT_EQ(use(), errc::not_owner);
+}
+
 TEST_F(GroupLife, ARollingRestartNeverLeavesAShardWithTwoHoldersAndEndsBalanced) {
     stream->shards = shards_named(12);
     plan.lost_reply = plan.late = plan.unavailable = 3;
