@@ -46,6 +46,7 @@ std::vector<group_action> coordinator::step(mono_time now, mono_time deadline, c
         take_planned();
         write_due_checkpoints();
         drain();
+        read_starts();
         request_listings();
     } else if (failed_ && !stopped_) {
         drain();
@@ -308,7 +309,7 @@ void coordinator::on(const stream_listed& reply) {
 
 void coordinator::read_group_row() {
     group_state_ = group_state::reading;
-    actions_.emplace_back(millrace::read_group{++group_request_});
+    actions_.emplace_back(millrace::read_group{group_request_ = ++group_requests_});
 }
 
 void coordinator::write_group_row(group_row row, std::optional<version> expected) {
@@ -316,7 +317,7 @@ void coordinator::write_group_row(group_row row, std::optional<version> expected
     row.version = version{expected ? expected->value() + 1 : 1};
     row.write_id = write_id{random_()};
     group_sent_ = row;
-    actions_.emplace_back(write_group{++group_request_, std::move(row), expected});
+    actions_.emplace_back(write_group{group_request_ = ++group_requests_, std::move(row), expected});
 }
 
 void coordinator::settle_group_row() {
@@ -324,6 +325,7 @@ void coordinator::settle_group_row() {
 }
 
 void coordinator::on(const group_read& reply) {
+    if (reply.request == starts_request_) return starts_read(reply.outcome);
     if (reply.request != group_request_) return;
     if (!reply.outcome) {
         group_state_ = group_state::unknown;

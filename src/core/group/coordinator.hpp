@@ -144,6 +144,9 @@ private:
     void forget_lease(const shard_id& shard);
     void start_lease(const shard_row& row, const lease_machine::event& how, bool silent);
     void lease_happened(const shard_id& shard, lease_machine& lease, const lease_machine::action& what);
+    void grant(const shard_id& shard, const lease_machine& lease, start_position start);
+    void read_starts();
+    void starts_read(const result<std::optional<group_row>>& outcome);
     void lease_ended(const shard_id& shard, const lease_machine& lease);
     void write_due_checkpoints();
     void revoke(const shard_id& shard);
@@ -210,12 +213,16 @@ private:
     group_state group_state_{group_state::unknown};
     std::optional<group_row> group_;
     std::optional<group_row> group_sent_;
+    std::uint64_t group_requests_{0};
     std::uint64_t group_request_{0};  // the latest; the reply to an earlier one says nothing any more
     mono_time group_retry_at_{};
 
     std::map<shard_id, lease_machine> leases_;
     std::map<shard_id, std::uint64_t> lease_numbers_;  // of the present lease of each shard
     std::uint64_t leases_started_{0};
+    std::map<shard_id, std::uint64_t> starts_wanted_, starts_asked_;  // leases whose start is to be read
+    std::optional<std::uint64_t> starts_request_;
+    mono_time starts_retry_at_{};
     std::set<shard_id> granted_, silent_, revoked_, releasing_;
     std::set<shard_id> to_release_;  // asked for, behind those under way
     std::set<shard_id> dirty_;

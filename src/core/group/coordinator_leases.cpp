@@ -12,6 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr auto take_pause = std::chrono::milliseconds{200};
+constexpr auto start_pause = std::chrono::milliseconds{200};
 
 // Writes that give shards back, at a time: a worker that stops may hold thousands.
 constexpr std::size_t releases_in_flight_max = 32;
@@ -179,15 +180,8 @@ void coordinator::lease_happened(
             [&](const lease_machine::taken&) {
                 changed_ = true;
                 if (silent_.contains(shard)) return;
-                granted_.insert(shard);
-                tell(
-                    log_level::info,
-                    "lease.taken",
-                    "shard",
-                    shard.value(),
-                    fmt::format("epoch {}", lease.epoch().value())
-                );
-                actions_.emplace_back(lease_granted{lease.row(), start_of(*group_)});
+                if (lease.row().checkpoint) return grant(shard, lease, start_of(*group_));
+                starts_wanted_[shard] = lease_numbers_[shard];
             },
             [&](const lease_machine::refused& a) {
                 tell(log_level::debug, "lease.refused", "shard", shard.value(), a.why.detail);
@@ -220,6 +214,45 @@ void coordinator::lease_happened(
         },
         what
     );
+}
+
+void coordinator::grant(const shard_id& shard, const lease_machine& lease, start_position start) {
+    granted_.insert(shard);
+    tell(
+        log_level::info, "lease.taken", "shard", shard.value(), fmt::format("epoch {}", lease.epoch().value())
+    );
+    actions_.emplace_back(lease_granted{lease.row(), std::move(start)});
+}
+
+// Where nothing was read yet, the start position is read after the take: a reset writes the group row before
+// the rows of the shards, so whoever takes a row that was reset finds the new start.
+void coordinator::read_starts() {
+    if (starts_wanted_.empty() || starts_request_ || now_ < starts_retry_at_) return;
+    starts_asked_ = std::exchange(starts_wanted_, {});
+    starts_request_ = ++group_requests_;
+    actions_.emplace_back(millrace::read_group{*starts_request_});
+}
+
+void coordinator::starts_read(const result<std::optional<group_row>>& outcome) {
+    starts_request_.reset();
+    const auto asked = std::exchange(starts_asked_, {});
+    if (!outcome) tell_failure("group.read_failed", "error", {}, outcome.error());
+    const bool found = outcome && *outcome;
+    if (group_state_ == group_state::known && outcome) {
+        if (!found) group_state_ = group_state::unknown;
+        if (found && **outcome != *group_) adopt_group_row(**outcome);
+    }
+    if (!found || !stream_ || (*outcome)->stream_identity != stream_->identity) {
+        starts_wanted_.insert(asked.begin(), asked.end());
+        starts_retry_at_ = now_ + start_pause;
+        return;
+    }
+    for (const auto& [shard, number] : asked) {
+        const auto lease = leases_.find(shard);
+        if (lease == leases_.end() || !of_present_lease(shard, number)) continue;
+        if (lease->second.now_in() != lease_machine::state::held || lease->second.releasing()) continue;
+        grant(shard, lease->second, start_of(**outcome));
+    }
 }
 
 void coordinator::lease_ended(const shard_id& shard, const lease_machine& lease) {
@@ -274,12 +307,8 @@ void coordinator::write_due_checkpoints() {
 void coordinator::revoke(const shard_id& shard) {
     const auto lease = leases_.find(shard);
     if (lease == leases_.end() || !lease->second.active() || lease->second.releasing()) return;
-    if (lease->second.now_in() == lease_machine::state::taking) {
-        return step_lease(shard, lease_machine::release{});
-    }
-    if (granted_.contains(shard) && revoked_.insert(shard).second) {
-        actions_.emplace_back(lease_revoked{shard});
-    }
+    if (!granted_.contains(shard)) return step_lease(shard, lease_machine::release{});
+    if (revoked_.insert(shard).second) actions_.emplace_back(lease_revoked{shard});
 }
 
 void coordinator::on(const stop_request&) {

@@ -430,15 +430,19 @@ TEST_F(GroupLife, RandomFaultsNeverGiveAShardTwoHoldersAndEndWithOne) {
 }
 
 struct GroupReset : GroupWorld {
-    std::optional<result<reset_report>> reset(bool force, nanoseconds span) {
+    std::optional<result<reset_report>> reset(
+        bool force, nanoseconds span, std::optional<reset_start> start = {}
+    ) {
         std::optional<result<reset_report>> outcome;
         sim_host host{world, random};
-        fake_lease_store store{table, world, host, random, plan};
-        group_reset tool{host, store, {.force = force}, {"tool", "b", "n", 1, 1}, {}, 2s};
+        fake_lease_store store{table, world, host, random, tool_plan};
+        group_reset tool{host, store, {.start = start, .force = force}, {"tool", "b", "n", 1, 1}, {}, 2s};
         tool.start([&](const result<reset_report>& o) { outcome = o; });
         world.run_for(span);
         return outcome;
     }
+
+    faults tool_plan;
 };
 
 TEST_F(GroupReset, IsRefusedWhileASessionLivesAndNamesIt) {
@@ -485,7 +489,7 @@ TEST_F(GroupReset, ForcedItEndsTheSessionsAndTheirWritesAreRefused) {
 }
 
 TEST_F(GroupReset, GivesUpAStoreThatFailsForLongerThanItsWait) {
-    plan.down = true;
+    tool_plan.down = true;
     EXPECT_FALSE(reset(false, 1'900ms)) << "it tries again";
     const auto outcome = reset(false, 3s);
     ASSERT_TRUE(outcome && !*outcome);
@@ -555,6 +559,21 @@ TEST_F(GroupRelease, AnIdThatNobodyBearsIsNamedWithThoseThatAreThere) {
     ASSERT_TRUE(outcome && !*outcome);
     EXPECT_EQ(outcome->error().code, errc::not_found);
     EXPECT_NE(outcome->error().detail.find("worker-1"), std::string::npos) << outcome->error().detail;
+}
+
+// It registers anew, and reads the group row, before the reset has written that.
+TEST_F(GroupReset, AWorkerThatComesBackMeanwhileBeginsAtTheNewStart) {
+    settings.group.start = start_policy::latest;
+    auto& a = run("a");
+    world.run_for(2s);
+    tool_plan.latency_min = tool_plan.latency_max = 3s;
+    tool_plan.timeout = 20s;
+    const auto outcome = reset(true, 60s, reset_start{});
+    ASSERT_TRUE(outcome && *outcome);
+    EXPECT_EQ(a.sessions_ended, 1);
+    ASSERT_EQ(a.held.size(), 4U);
+    for (const auto& [shard, lease] : a.held)
+        EXPECT_EQ(lease.start, start_position{from::trim_horizon{}}) << shard.value();
 }
 
 TEST(ResetPlan, ReopensParentsBeforeTheirChildren) {
