@@ -265,6 +265,11 @@ void fake_outbox::remove(
         [&table = table_, hint = std::move(hint), delivered = std::move(delivered), mine, passes, remembers](
         ) -> result<std::uint64_t> {
             const auto owner = table.owned_under(mine);
+            if (!owner && !passes && !delivered.empty()) {
+                return fail(
+                    errc::not_owner, "the outbox's lease is held under another epoch; nothing was deleted"
+                );
+            }
             if (hint.table_identity != table.identity() || (!owner && !passes)) return 0;
             if (owner && remembers) table.remember(hint);
             return table.remove(delivered);

@@ -105,6 +105,7 @@ void outbox_relay::stopped(const error& why) {
     if (!leading_) return;
     if (draining_) return driver_->halt();
     driver_->halt();
+    log_.write(log_level::warning, "relay.refused", {{"outbox", address_}, {"why", why.detail}}, why.detail);
     set_leading(false, leadership_change::kind::lost, why.detail);
     by_->refused(seat_);
 }

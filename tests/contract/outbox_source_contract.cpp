@@ -119,6 +119,19 @@ TEST_P(OutboxSource, DeletesExactlyTheDeliveredRangesAndCountsRows) {
     EXPECT_EQ(remove({}), 0u);
 }
 
+TEST_P(OutboxSource, TellsAStaleOwnerThatNothingOfItsRowsWasDeleted) {
+    const auto id = put(an_event("a"));
+    fetch();
+    // Where the epoch is no fence at that moment, it is told by the next one.
+    result<std::uint64_t> outcome{1};
+    for (int i = 0; i < 100 && outcome; ++i)
+        outcome = remove({{row_id{id}, row_id{id}}}, stale);
+    ASSERT_FALSE(outcome);
+    EXPECT_EQ(outcome.error().code, errc::not_owner);
+    EXPECT_FALSE(outcome.error().in_doubt);
+    EXPECT_EQ(remove({{row_id{id + 100}, row_id{id + 100}}}), 0u) << "its owner just had none to delete";
+}
+
 TEST_P(OutboxSource, NeverUsesAnIdAgain) {
     put(an_event("a"));
     const auto last = put(an_event("a"));

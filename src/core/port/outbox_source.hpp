@@ -167,7 +167,8 @@ public:
     virtual void fetch(fetch_request request, completion<fetch_reply> done) = 0;
 
     /// Deletes delivered rows. The ranges hold only ids that this owner read and saw acknowledged, so it is
-    /// safe under any epoch; the epoch only limits a zombie's work. Returns the number of rows deleted.
+    /// safe under any epoch; the epoch only limits a zombie's work. Returns the number of rows deleted;
+    /// `not_owner` when ranges are given, nothing of them was deleted and the lease row holds another epoch.
     ///
     /// `low_water` is remembered beside the lease now and then, at least when it falls to zero, as the hint
     /// for the next owner: never under another epoch, and never as a hint about another table or replay

@@ -63,6 +63,10 @@ struct removal {
     std::vector<std::int64_t> last;
 };
 
+bool is_of(const rows& lease, epoch mine) {
+    return !lease.empty() && lease.integer(0, 0) == static_cast<std::int64_t>(mine.value());
+}
+
 std::string storable(std::string text) {
     std::replace(text.begin(), text.end(), '\0', ' ');  // which no text of PostgreSQL holds
     return text;
@@ -147,7 +151,16 @@ result<std::uint64_t> outbox_settling::remove_from(
     if (!got) return tl::unexpected(got.error());
     if (remember)
         remembered_ = {low_water, from.generation, from.table.lasting, std::chrono::steady_clock::now()};
-    return delivered.empty() ? 0 : (*got)[1].affected();
+    if (delivered.empty()) return 0;
+    const auto deleted = (*got)[1].affected();
+    if (deleted > 0) return deleted;
+    const auto lease =
+        db.run(statement(table.sql.lock_lease, effect::reads, "look at the lease of the outbox in"));
+    if (!lease) return tl::unexpected(lease.error());
+    if (!is_of(*lease, mine)) {
+        return fail(errc::not_owner, "the outbox's lease is held under another epoch; nothing was deleted");
+    }
+    return 0;
 }
 
 result<void> outbox_settling::bury(
@@ -217,8 +230,7 @@ result<void> outbox_settling::bury_from(
     auto burying = db.begin();
     const auto got = burying.commit_with(batch);
     if (!got) return tl::unexpected(got.error());
-    const auto& lease = (*got)[1];
-    if (lease.empty() || lease.integer(0, 0) != static_cast<std::int64_t>(mine.value())) return refuse();
+    if (!is_of((*got)[1], mine)) return refuse();
     if (!(*got)[2].boolean(0, 0).value_or(false)) return refuse();
     if (only_parked && (*got)[3].empty()) {
         return fail(errc::conflict, "the lane is no longer parked; nothing was moved");

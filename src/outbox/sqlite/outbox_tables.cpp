@@ -311,9 +311,13 @@ result<std::uint64_t> remove(
     if (delivered.empty()) return 0;
     auto writing = db.begin(transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
-    const auto may = may_write(db, view, mine);
-    if (!may) return tl::unexpected(may.error());
-    if (!*may) return 0;
+    const auto owned = owned_under(db, mine);
+    if (!owned) return tl::unexpected(owned.error());
+    if (!*owned) {
+        return fail(errc::not_owner, "the outbox's lease is held under another epoch; nothing was deleted");
+    }
+    if (auto seen = view.look(db); !seen) return tl::unexpected(std::move(seen.error()));
+    if (!view.is_as_reported()) return 0;
     auto deletion = db.prepare("DELETE FROM outbox WHERE id BETWEEN ? AND ?");
     if (!deletion) return tl::unexpected(std::move(deletion.error()));
     std::uint64_t deleted = 0;

@@ -33,6 +33,24 @@ TEST(RelayEnd, NothingIsPublishedDeletedOrBuriedPastTheDeadline) {
     EXPECT_THAT(w.broken, IsEmpty());
 }
 
+TEST(RelayEnd, ARelayThatWasOvertakenIsToldByItsDeletions) {
+    relay_world w;
+    w.table.owner_epoch = [] { return epoch{2}; };
+    for (auto i = 0; i < 100; ++i)
+        w.put("k");
+    w.driver->start(epoch{1});
+    for (auto i = 0; i < 50 && !w.stopped; ++i) {
+        w.put("k");
+        w.world.run_for(100ms);
+    }
+    ASSERT_TRUE(w.stopped);
+    EXPECT_EQ(w.stopped->code, errc::not_owner);
+    const auto published = w.first_appends.size();
+    w.put("k");
+    w.world.run_for(1s);
+    EXPECT_EQ(w.first_appends.size(), published);
+}
+
 TEST(RelayEnd, ADrainWaitsForWhatIsInFlightAndDeletesIt) {
     relay_world w({.relay = {.delete_delay = 1s}});
     for (auto i = 0; i < 1000; ++i)
