@@ -96,7 +96,10 @@ void lease_leadership::give_way() {
 void lease_leadership::come_back() {
     auto made = make_member();
     if (made) made = member_->start();
-    if (!made) return failed_(made.error());
+    if (!made) {
+        loop_.log().write(log_level::warning, "relay.stays_away", {{"why", made.error().detail}});
+        return back_.set(loop_.now() + settings_.lease, [this] { come_back(); });
+    }
     away_ = false;
 }
 

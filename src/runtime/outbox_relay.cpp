@@ -110,6 +110,13 @@ void outbox_relay::stopped(const error& why) {
     by_->refused(seat_);
 }
 
+void outbox_relay::give_up(const error& why) {
+    if (!ended_) ended_ = why;
+    driver_->halt();
+    set_leading(false, leadership_change::kind::lost, why.detail);
+    changed_();
+}
+
 void outbox_relay::set_leading(bool leads, leadership_change::kind what, const std::string& why) {
     if (leading_ == leads) return;
     leading_ = leads;

@@ -1,8 +1,8 @@
 /// One outbox of a relay: its source, its sink, what moves rows between them while it is led, and how it
 /// fares.
 ///
-/// Lives on the loop. It never ends by itself: what is missing or out of reach is told (log, status) and
-/// tried again. Only the `stop` policy ends its work.
+/// Lives on the loop. What is missing or out of reach is told (log, status) and tried again. Only the `stop`
+/// policy and a leadership that has ended for good end its work.
 #pragma once
 
 #include "adapters.hpp"
@@ -61,7 +61,10 @@ public:
     /// Nothing came of anything for so long: there is no point in waiting for the end.
     [[nodiscard]] bool stuck_for(nanoseconds span) const;
 
-    /// Why the `stop` policy ended its work.
+    /// Its leadership has ended for good: so does its work.
+    void give_up(const error& why);
+
+    /// Why its work has ended.
     [[nodiscard]] const std::optional<error>& ended() const noexcept { return ended_; }
     /// From now on it is to get somewhere; what it waited for before does not count (`stuck_for`).
     void begin() { progress_at_ = loop_.now(); }

@@ -115,6 +115,7 @@ private:
     struct shared_lead {
         std::unique_ptr<leadership> by;
         std::vector<outbox_relay*> outboxes;
+        bool stopping{false};
     };
 
     result<void> open_leaderships(const relay_urls& urls);
@@ -126,6 +127,8 @@ private:
     void beat();
     void give_way_where_due();
     void changed();
+    void lead_failed(std::size_t index, const error& why);
+    void stop_lead(shared_lead& lead);
     void end(const result<void>& outcome);
     void look_for_the_end();
     void publish_status();
@@ -181,7 +184,9 @@ seat_setup relay_run::seat_of(outbox_relay& one, const url& outbox, bool raises)
 
 result<void> relay_run::open_leaderships(const relay_urls& urls) {
     const bool by_group = settings_.leadership.by == leadership_way::kafka_group;
-    const auto failed = [this](const error& why) { end(tl::unexpected(why)); };
+    const auto failed = [this](std::size_t lead) {
+        return [this, lead](const error& why) { lead_failed(lead, why); };
+    };
     if (!by_group && !urls.fleet) {
         for (std::size_t i = 0; i < urls_.size(); ++i) {
             auto made = lease_leadership::make(
@@ -191,7 +196,7 @@ result<void> relay_run::open_leaderships(const relay_urls& urls) {
                 [where = urls_[i], lease = settings_.lease](host& home) {
                     return open_lease_store(where, {"", outbox_group}, home, {.lease = lease});
                 },
-                failed
+                failed(i)
             );
             if (!made) return tl::unexpected(std::move(made.error()));
             add_lead(std::move(*made), {outboxes_[i].get()});
@@ -212,7 +217,7 @@ result<void> relay_run::open_leaderships(const relay_urls& urls) {
             [where = *urls.fleet, fleet = settings_.fleet, lease = settings_.lease](host& home) {
                 return open_lease_store(where, {"", fleet}, home, {.lease = lease});
             },
-            failed
+            failed(0)
         );
         if (!made) return tl::unexpected(std::move(made.error()));
         add_lead(std::move(*made), std::move(all));
@@ -322,6 +327,7 @@ void relay_run::look_for_the_end() {
     std::optional<error> blocked;
     bool all_ended = true;
     for (const auto& one : outboxes_) {
+        if (one->ended()) add_fault(blocked, *one->ended());
         if (one->done() || one->done_by_another() || one->ended()) continue;
         const auto yield_after = settings_.leadership.yield_after;
         const auto limit = one->damaged() ? std::min(damaged_after, yield_after) : yield_after;
@@ -344,17 +350,30 @@ void relay_run::look_for_the_end() {
 void relay_run::end(const result<void>& outcome) {
     if (outcome_) return;
     outcome_ = outcome;
-    stopping_ = leads_.size();
-    for (auto& lead : leads_) {
-        loop_.post(alive_.guard([this, by = lead.by.get()] {
-            by->stop([this](const result<void>& left) {
-                if (!left) {
-                    loop_.log().write(log_level::warning, "relay.left", {{"why", left.error().detail}});
-                }
-                if (--stopping_ == 0) loop_.stop();
-            });
-        }));
-    }
+    for (auto& lead : leads_)
+        stop_lead(lead);
+    if (stopping_ == 0) loop_.post([this] { loop_.stop(); });
+}
+
+/// The outboxes of other leaderships go on.
+void relay_run::lead_failed(std::size_t index, const error& why) {
+    if (outcome_) return;
+    for (auto* one : leads_[index].outboxes)
+        one->give_up(why);
+    stop_lead(leads_[index]);
+}
+
+void relay_run::stop_lead(shared_lead& lead) {
+    if (std::exchange(lead.stopping, true)) return;
+    ++stopping_;
+    loop_.post(alive_.guard([this, by = lead.by.get()] {
+        by->stop([this](const result<void>& left) {
+            if (!left) {
+                loop_.log().write(log_level::warning, "relay.left", {{"why", left.error().detail}});
+            }
+            if (--stopping_ == 0 && outcome_) loop_.stop();
+        });
+    }));
 }
 
 void relay_run::publish_status() {

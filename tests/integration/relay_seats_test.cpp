@@ -97,6 +97,29 @@ TEST_F(RelaySeats, AnOutboxOutOfReachDoesNotHoldUpTheOthers) {
     EXPECT_TRUE(drained(1));
 }
 
+TEST_F(RelaySeats, AnOutboxWhoseLeadershipFailsForGoodDoesNotEndTheOthers) {
+    {
+        background<relay> before(settings(2));
+        ASSERT_TRUE(support::eventually(patience, [&] { return led(*before) == 2; }));
+        ASSERT_TRUE(before.stop());
+    }
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(shops[1].files.folder.file("shop.db").c_str(), &db), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(db, "UPDATE millrace_group SET format = 99", nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
+    ASSERT_EQ(sqlite3_changes(db), 1);
+    sqlite3_close(db);
+
+    background<relay> one(settings(2));
+    ASSERT_TRUE(support::eventually(patience, [&] { return (*one).outboxes()[1].last_error.has_value(); }));
+    EXPECT_EQ((*one).outboxes()[1].last_error->code, errc::wrong_version);
+    put(0);
+    EXPECT_TRUE(drained(0));
+    EXPECT_FALSE(one.ended());
+    EXPECT_FALSE((*one).outboxes()[1].leading);
+    EXPECT_TRUE(one.stop());
+}
+
 TEST_F(RelaySeats, AnOutboxThatIsNamedTwiceOrMissingIsSaidAtTheStart) {
     auto twice = settings(1);
     twice.outboxes.push_back(twice.outbox);
