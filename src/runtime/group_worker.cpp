@@ -10,7 +10,11 @@
 namespace millrace {
 
 group_worker::group_worker(event_loop& loop, group_desk& desk, const group_settings& settings)
-    : loop_(loop), desk_(desk), settings_(settings), lister_(loop, settings.resources) {}
+    : loop_(loop),
+      desk_(desk),
+      settings_(settings),
+      lister_(loop, settings.resources),
+      unnamed_(2 * settings.lease) {}
 
 result<void> group_worker::open(const url& state) {
     auto made = member::make(
@@ -170,7 +174,21 @@ void group_worker::failed(const error& why) {
 /// Tells waiting threads what is finished by now.
 void group_worker::look() {
     std::set<std::string> finished;
-    for (const auto& view : member_->group().shards()) {
+    const auto shards = member_->group().shards();
+    for (const auto& resource : unnamed_.look(loop_.now(), shards)) {
+        loop_.log().write(
+            log_level::error,
+            "group.unknown_resource",
+            {{"resource", resource.value()},
+             {"detail",
+              fmt::format(
+                  "nobody holds resource \"{}\" of the group, and this worker was not told of it; name the "
+                  "same resources in every worker (one that was taken out on purpose may stay so)",
+                  resource.value()
+              )}}
+        );
+    }
+    for (const auto& view : shards) {
         const auto& name = view.row.shard.value();
         const bool shared = std::binary_search(settings_.resources.begin(), settings_.resources.end(), name);
         if (shared && view.row.finished_at) finished.insert(name);

@@ -7,6 +7,7 @@
 #include "event_loop.hpp"
 #include "member.hpp"
 #include "static_lister.hpp"
+#include "unnamed_watch.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/group.hpp>
@@ -85,6 +86,7 @@ private:
     const group_settings& settings_;
     static_lister lister_;
     std::unique_ptr<member> member_;
+    unnamed_watch unnamed_;
     bool leaving_{false};
     std::map<shard_id, std::shared_ptr<held_resource>> held_;
 };

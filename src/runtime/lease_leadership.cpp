@@ -1,5 +1,7 @@
 #include "lease_leadership.hpp"
 
+#include "assert.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +19,7 @@ lease_leadership::lease_leadership(
       settings_(std::move(settings)),
       open_(std::move(open)),
       failed_(std::move(failed)),
+      unnamed_(2 * settings_.lease),
       back_(loop) {}
 
 lease_leadership::~lease_leadership() = default;
@@ -55,6 +58,7 @@ result<void> lease_leadership::make_member() {
     if (!made) return tl::unexpected(std::move(made.error()));
     member_ = std::move(*made);
     settings_.worker = member_->worker();
+    member_->on_beat([this] { look_for_unnamed(); });
     return {};
 }
 
@@ -103,10 +107,31 @@ void lease_leadership::come_back() {
     away_ = false;
 }
 
-lease_leadership::place* lease_leadership::find(const shard_id& shard) {
+// Only what was listed is ever granted.
+lease_leadership::place& lease_leadership::at(const shard_id& shard) {
     const auto found =
         std::find_if(places_.begin(), places_.end(), [&](const place& one) { return one.shard == shard; });
-    return found == places_.end() ? nullptr : &*found;
+    MILLRACE_ASSERT(found != places_.end());
+    return *found;
+}
+
+void lease_leadership::look_for_unnamed() {
+    for (const auto& outbox : unnamed_.look(loop_.now(), member_->group().shards())) {
+        loop_.log().write(
+            log_level::error,
+            "fleet.unknown_outbox",
+            {{"outbox", outbox.value()},
+             {"detail",
+              fmt::format(
+                  "nobody serves outbox \"{}\" of the fleet, and this relay was not told of it; name the "
+                  "same "
+                  "outboxes, written alike, in every relay of the fleet (one that was taken out on purpose "
+                  "may "
+                  "stay so)",
+                  outbox.value()
+              )}}
+        );
+    }
 }
 
 bool lease_leadership::may_act(std::size_t seat) const {
@@ -154,35 +179,14 @@ void lease_leadership::name_other(std::size_t seat, std::function<void(const std
 }
 
 void lease_leadership::granted(const lease_grant& grant) {
-    auto* which = find(grant.shard);
-    if (which == nullptr) return hold_stranger(grant);
-    which->granted = grant.epoch;
-    which->at->chosen(grant.epoch);
-}
-
-void lease_leadership::hold_stranger(const lease_grant& grant) {
-    strangers_[grant.shard] = grant.epoch;
-    loop_.log().write(
-        log_level::error,
-        "fleet.unknown_outbox",
-        {{"outbox", grant.shard.value()},
-         {"detail",
-          fmt::format(
-              "the fleet gave this relay outbox \"{}\", which it was not told of, so nobody serves it; name "
-              "the same outboxes, written alike, in every relay of the fleet",
-              grant.shard.value()
-          )}}
-    );
+    auto& which = at(grant.shard);
+    which.granted = grant.epoch;
+    which.at->chosen(grant.epoch);
 }
 
 void lease_leadership::revoke(const shard_id& shard) {
-    auto* which = find(shard);
-    if (which == nullptr) {
-        const auto stranger = strangers_.extract(shard);
-        if (!stranger.empty()) member_->group().release(shard, stranger.mapped(), nullptr);
-        return;
-    }
-    which->at->retire([this, which] { release(*which); });
+    auto& which = at(shard);
+    which.at->retire([this, &which] { release(which); });
 }
 
 void lease_leadership::release(place& which) {
@@ -195,13 +199,9 @@ void lease_leadership::release(place& which) {
 }
 
 void lease_leadership::lost(const shard_id& shard, const error& why) {
-    auto* which = find(shard);
-    if (which == nullptr) {
-        strangers_.erase(shard);
-        return;
-    }
-    which->granted.reset();
-    which->at->lost(why);
+    auto& which = at(shard);
+    which.granted.reset();
+    which.at->lost(why);
 }
 
 void lease_leadership::membership(std::size_t, std::size_t total) {

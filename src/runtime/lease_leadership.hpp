@@ -9,9 +9,9 @@
 #include "member.hpp"
 #include "seat.hpp"
 #include "static_lister.hpp"
+#include "unnamed_watch.hpp"
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -68,8 +68,8 @@ private:
     [[nodiscard]] result<void> make_member();
     void come_back();
     void release(place& which);
-    void hold_stranger(const lease_grant& grant);
-    [[nodiscard]] place* find(const shard_id& shard);
+    void look_for_unnamed();
+    [[nodiscard]] place& at(const shard_id& shard);
 
     void granted(const lease_grant& grant) override;
     void revoke(const shard_id& shard) override;
@@ -83,7 +83,7 @@ private:
     std::function<void(const error&)> failed_;
     std::unique_ptr<static_lister> lister_;
     std::vector<place> places_;
-    std::map<shard_id, epoch> strangers_;  // outboxes that only others of the fleet know
+    unnamed_watch unnamed_;
     std::size_t workers_{0};
     bool away_{false};
     bool stopping_{false};
