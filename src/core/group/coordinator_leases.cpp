@@ -267,6 +267,10 @@ void coordinator::lease_ended(const shard_id& shard, const lease_machine& lease)
         case lease_machine::state::finished:
             changed_ = true;
             break;
+        case lease_machine::state::refused:
+            // A late write of the dead owner, or somebody else's take.
+            if (!options_.all_shards || !lease.row().owner.value().empty()) break;
+            [[fallthrough]];
         case lease_machine::state::lost:
             want_rows_ = true;
             if (!options_.all_shards || failed_ || drain_until_) break;

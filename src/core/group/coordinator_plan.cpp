@@ -108,7 +108,14 @@ void coordinator::hold_everything(const std::vector<assignable_shard>& shards) {
     for (const auto& shard : shards) {
         const auto lease = leases_.find(shard.shard);
         if (lease != leases_.end() && lease->second.active()) continue;
-        start_lease(*table_.find(shard.shard), lease_machine::adopt{}, false);
+        if (shard.owner.value().empty()) {
+            start_lease(*table_.find(shard.shard), lease_machine::adopt{}, false);
+        } else if (table_.takeable(shard.shard, workers_)) {
+            to_take_.push_back(shard.shard
+            );  // its last owner may still be in a handler: not under that epoch
+        } else {
+            want_workers_ = orphans_ = true;
+        }
     }
 }
 

@@ -25,7 +25,7 @@ std::vector<lease_machine::action> lease_machine::step(mono_time now, const even
     std::visit(
         overload{
             [&](const take& t) {
-                MILLRACE_ASSERT(state_ == state::idle && !mine_.value().empty());
+                MILLRACE_ASSERT(state_ == state::idle);
                 take_above_ = t.above;
                 state_ = state::taking;
             },
@@ -177,7 +177,10 @@ void lease_machine::succeed(mono_time now) {
     row_ = *sent_;
     failures_ = 0;
     retry_at_ = now;
-    if (aim_ == aim::take) return hold(now);
+    if (aim_ == aim::take) {
+        unproved_.clear();
+        return hold(now);
+    }
     written();
     if (aim_ == aim::finish) return end(state::finished, finished{});
     if (aim_ == aim::release) return end(state::released, released{});
@@ -233,9 +236,11 @@ void lease_machine::judge(mono_time now, const error& why) {
 
 bool lease_machine::still_mine(const shard_row& row) const {
     if (!mine_.value().empty()) return row.owner == mine_ && row.epoch == epoch_;
-    if (row.epoch != epoch_) return false;
-    return row.version == row_.version ||
-           std::find(unproved_.begin(), unproved_.end(), row.write_id) != unproved_.end();
+    return row.epoch == epoch_ && (row.version == row_.version || has_proof(row));
+}
+
+bool lease_machine::has_proof(const shard_row& row) const {
+    return std::find(unproved_.begin(), unproved_.end(), row.write_id) != unproved_.end();
 }
 
 error lease_machine::not_mine(const shard_row& row) const {
@@ -299,7 +304,7 @@ void lease_machine::decide(mono_time now, const std::optional<shard_row>& row) {
 void lease_machine::decide_take(mono_time now, const shard_row& row) {
     const bool landed = row.version != row_.version || row.epoch != row_.epoch;
     row_ = row;
-    if (row.owner == mine_) return hold(now);
+    if (mine_.value().empty() ? has_proof(row) : row.owner == mine_) return hold(now);
     if (!landed) return back_off(now);
     end(state::refused, refused{not_mine(row)});
 }

@@ -25,7 +25,8 @@ namespace millrace {
 
 class lease_machine {
 public:
-    /// Become the owner, under an epoch above the row's and above `above`.
+    /// Become the owner, under an epoch above the row's and above `above`; in all-shards mode only the epoch
+    /// is raised, and the former owner's name goes.
     struct take {
         millrace::epoch above;
     };
@@ -145,6 +146,7 @@ private:
     void answer_persists(std::uint64_t upto, const result<void>& outcome);
     void back_off(mono_time now);
     [[nodiscard]] bool still_mine(const shard_row& row) const;
+    [[nodiscard]] bool has_proof(const shard_row& row) const;
     [[nodiscard]] error not_mine(const shard_row& row) const;
 
     shard_row row_;

@@ -149,6 +149,30 @@ TEST_F(GroupLife, AllShardsModeIsRefusedByALiveSessionAndWaitsForOneThatLapses) 
     EXPECT_FALSE(c.failure);
 }
 
+// A dead worker may still be in a handler that was given its epoch, and wake there.
+TEST_F(GroupLife, AllShardsModeOutranksTheDeadOwner) {
+    auto& a = run("a");
+    world.run_for(2s);
+    const shard_id shard{"shard-0001"};
+    const auto old = a.held.at(shard);
+    ASSERT_TRUE(a.group->advance(shard, old.epoch, at(3), 1));
+    world.run_for(2s);
+    ASSERT_TRUE(a.group->advance(shard, old.epoch, at(4), 1));
+    a.pause();
+    settings.group.all_shards = true;
+    auto& c = run("c");
+    world.run_for(15s);
+    ASSERT_EQ(c.held.size(), 4U);
+    EXPECT_GT(c.held.at(shard).epoch, old.epoch);
+    EXPECT_EQ(c.held.at(shard).checkpoint, at(3));
+    EXPECT_EQ(row("shard-0001").epoch, c.held.at(shard).epoch);
+    EXPECT_TRUE(row("shard-0001").owner.value().empty());
+    ASSERT_TRUE(c.group->advance(shard, c.held.at(shard).epoch, at(9), 1));
+    world.run_for(2s);
+    EXPECT_EQ(row("shard-0001").checkpoint, at(9));
+    EXPECT_FALSE(c.failure);
+}
+
 TEST_F(GroupLife, AllShardsModeIsSettledOnceAdmitted) {
     auto& a = run("a");
     world.run_for(2s);

@@ -257,6 +257,26 @@ TEST_F(Lease, WithoutAnOwnerOnlyAWriteIdOfOursProvesThatTheRowIsOurs) {
     EXPECT_EQ(find<M::lost>(actions)->why.code, errc::conflict);
 }
 
+TEST_F(Lease, WithoutAnOwnerATakeRaisesTheEpochAndOnlyItsWriteIdProvesIt) {
+    row.owner = incarnation{"dead"};
+    machine.emplace(row, incarnation{}, [this] { return next_random++; });
+    const auto mine = written(step(M::take{}));
+    EXPECT_TRUE(mine.owner.value().empty());
+    EXPECT_GT(mine.epoch, row.epoch);
+    step(M::write_done{tl::unexpected(lost_reply)});
+    auto foreign = mine;
+    foreign.write_id = write_id{424'242};
+    machine.emplace(row, incarnation{}, [this] { return next_random++; });
+    const auto again = written(step(M::take{}));
+    step(M::write_done{tl::unexpected(lost_reply)});
+    EXPECT_TRUE(find<M::refused>(step(shows(foreign))));
+    machine.emplace(row, incarnation{}, [this] { return next_random++; });
+    const auto third = written(step(M::take{}));
+    step(M::write_done{tl::unexpected(lost_reply)});
+    EXPECT_TRUE(find<M::taken>(step(shows(third))));
+    EXPECT_NE(again.write_id, third.write_id);
+}
+
 // A handler that writes its checkpoints in transactions of its own moves version and position under the
 // lease.
 
