@@ -1,5 +1,7 @@
 #include "group/options.hpp"
 
+#include "text/span_limit.hpp"
+
 #include <chrono>
 
 #include <fmt/core.h>
@@ -21,19 +23,15 @@ result<void> group_options::validate() const {
         const char* name;
         nanoseconds value;
     } spans[] = {
-        {"tick", tick},
-        {"shard_list_every", shard_list_every},
-        {"discover_every", discover_every},
-        {"checkpoint_every", checkpoint_every},
-        {"drain_limit", drain_limit},
-        {"tidy_after", tidy_after},
+        {"group option tick", tick},
+        {"group option shard_list_every", shard_list_every},
+        {"group option discover_every", discover_every},
+        {"group option checkpoint_every", checkpoint_every},
+        {"group option drain_limit", drain_limit},
+        {"group option tidy_after", tidy_after},
     };
     for (const auto& span : spans) {
-        if (span.value > nanoseconds::zero()) continue;
-        return fail(
-            errc::invalid_config,
-            fmt::format("group option {} is {} s; it must be above 0", span.name, seconds(span.value))
-        );
+        if (auto ok = check_span(span.name, span.value); !ok) return ok;
     }
     if (tick > tick_max) {
         return fail(

@@ -1,5 +1,7 @@
 #include "relay/options.hpp"
 
+#include "text/span_limit.hpp"
+
 #include <fmt/core.h>
 
 namespace millrace {
@@ -42,25 +44,24 @@ result<void> relay_options::validate() const {
         const char* name;
         nanoseconds value;
     } spans[] = {
-        {"retry_min", retry_min},
-        {"poll_min", poll_min},
-        {"gap_probe_every", gap_probe_every},
-        {"sweep_every", sweep_every},
-        {"drain_limit", drain_limit},
+        {"relay option retry_min", retry_min},
+        {"relay option retry_max", retry_max},
+        {"relay option poll_min", poll_min},
+        {"relay option poll_max", poll_max},
+        {"relay option gap_probe_every", gap_probe_every},
+        {"relay option sweep_every", sweep_every},
+        {"relay option drain_limit", drain_limit},
     };
     for (const auto& span : spans) {
-        if (span.value <= nanoseconds::zero())
-            return wrong(
-                fmt::format("relay option {} is {} s; it must be above 0", span.name, seconds(span.value))
-            );
+        if (auto ok = check_span(span.name, span.value); !ok) return ok;
     }
+    if (auto ok = check_span("relay option delete_delay", delete_delay, zero_span::allowed); !ok) return ok;
     if (rows_per_second > rows_per_second_max)
         return wrong(fmt::format(
             "relay option rows_per_second is {}; it must be at most {}, or 0 for no limit",
             rows_per_second,
             rows_per_second_max
         ));
-    if (delete_delay < nanoseconds::zero()) return wrong("relay option delete_delay is negative");
     if (retry_max < retry_min)
         return wrong(fmt::format(
             "relay option retry_max ({} s) is below retry_min ({} s)", seconds(retry_max), seconds(retry_min)

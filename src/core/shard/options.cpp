@@ -1,5 +1,7 @@
 #include "shard/options.hpp"
 
+#include "text/span_limit.hpp"
+
 #include <utility>
 
 #include <fmt/core.h>
@@ -15,10 +17,8 @@ namespace {
 [[nodiscard]] result<void> check_pair(
     const char* low_name, nanoseconds low, const char* high_name, nanoseconds high
 ) {
-    if (low <= nanoseconds::zero())
-        return fail(
-            errc::invalid_config, fmt::format("{} is {} s; it must be above 0", low_name, seconds(low))
-        );
+    if (auto ok = check_span(low_name, low); !ok) return ok;
+    if (auto ok = check_span(high_name, high); !ok) return ok;
     if (high < low)
         return fail(
             errc::invalid_config,
@@ -70,12 +70,8 @@ result<void> shard_options::validate() const {
                 reads_max
             )
         );
-    if (read_interval < nanoseconds::zero())
-        return fail(
-            errc::invalid_config,
-            fmt::format("read_interval is {} s; it must not be below 0", seconds(read_interval))
-        );
-    return check_pair("tip_interval", tip_interval, "tip_interval", tip_interval);
+    if (auto ok = check_span("read_interval", read_interval, zero_span::allowed); !ok) return ok;
+    return check_span("tip_interval", tip_interval);
 }
 
 }  // namespace millrace

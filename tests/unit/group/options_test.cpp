@@ -14,6 +14,11 @@ TEST(GroupOptions, TheDefaultsAreValidAndEachLimitIsNamed) {
         return valid ? std::string("accepted") : valid.error().detail;
     };
     EXPECT_NE(refusal([](auto& o) { o.tick = 501ms; }).find("tick is 0.501"), std::string::npos);
+    EXPECT_EQ(
+        refusal([](auto& o) { o.shard_list_every = nanoseconds::max(); }),
+        "group option shard_list_every is 9223372036.854776 s; it must be at most 365 days"
+    );
+    EXPECT_EQ(refusal([](auto& o) { o.tidy_after = std::chrono::hours{24 * 365}; }), "accepted");
     EXPECT_NE(refusal([](auto& o) { o.drain_limit = 0s; }).find("drain_limit"), std::string::npos);
     EXPECT_NE(
         refusal([](auto& o) { o.checkpoint_records = 0; }).find("checkpoint_records"), std::string::npos

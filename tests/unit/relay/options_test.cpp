@@ -28,6 +28,10 @@ TEST(RelayOptions, NamesTheFieldAndBothValues) {
     EXPECT_EQ(
         complaint({.sweep_share = 1.5}), "relay option sweep_share is 1.5; it must be above 0 and at most 1"
     );
+    EXPECT_EQ(
+        complaint({.sweep_every = nanoseconds::max()}),
+        "relay option sweep_every is 9223372036.854776 s; it must be at most 365 days"
+    );
     EXPECT_EQ(complaint({.poll_min = 0ms}), "relay option poll_min is 0 s; it must be above 0");
 }
 

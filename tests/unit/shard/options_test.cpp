@@ -28,6 +28,10 @@ TEST(ShardOptions, AWrongValueIsNamedWithBothValues) {
         complaint([](auto& o) { o.retry_max = 50ms; }),
         "retry_max is 0.05 s, below retry_min, which is 0.1 s; make it at least as long"
     );
+    EXPECT_EQ(
+        complaint([](auto& o) { o.tip_interval = nanoseconds::max(); }),
+        "tip_interval is 9223372036.854776 s; it must be at most 365 days"
+    );
     EXPECT_EQ(complaint([](auto& o) { o.tip_interval = 0s; }), "tip_interval is 0 s; it must be above 0");
     EXPECT_EQ(
         complaint([](auto& o) { o.read_interval = -1s; }), "read_interval is -1 s; it must not be below 0"
