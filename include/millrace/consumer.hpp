@@ -88,7 +88,8 @@ struct consumer_settings {
 
     log_sink* log{nullptr};  ///< Null: nothing is logged. Must outlive the consumer.
 
-    /// Called on the consumer's loop about four times a second, so it must return at once.
+    /// Called on the consumer's loop about four times a second, so it must return at once. If it throws, the
+    /// run ends (`handler_failed`).
     std::function<void(const consumer_status&)> on_progress;
 };
 

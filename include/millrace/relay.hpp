@@ -117,7 +117,8 @@ struct relay_settings {
 
     log_sink* log{nullptr};  ///< Null: nothing is logged. Must outlive the relay.
 
-    /// Called on the relay's loop, so they must return at once.
+    /// Called on the relay's loop, so they must return at once. One that throws ends the run
+    /// (`handler_failed`).
     std::function<void(const leadership_change&)> on_leadership;
     std::function<void(const relay_status&)> on_progress;  ///< The sum, about four times a second.
 

@@ -1,4 +1,5 @@
 #include "adapters.hpp"
+#include "caught_callback.hpp"
 #include "consumer_driver.hpp"
 #include "event_loop.hpp"
 #include "idle_watch.hpp"
@@ -116,6 +117,21 @@ struct consumer::impl {
     consumer_status status;
     bool ran{false};
     std::function<void(error)> abort;  // set while it runs
+
+    class can_abort {
+    public:
+        can_abort(impl& of, std::function<void(error)> how) : of_(of) { set(std::move(how)); }
+        ~can_abort() { set(nullptr); }
+        can_abort(const can_abort&) = delete;
+        can_abort& operator=(const can_abort&) = delete;
+
+    private:
+        void set(std::function<void(error)> how) {
+            const std::lock_guard lock(of_.mutex);
+            of_.abort = std::move(how);
+        }
+        impl& of_;
+    };
 };
 
 namespace {
@@ -125,8 +141,13 @@ class consumer_run final : public group_listener {
 public:
     consumer_run(const consumer_settings& settings, std::function<void(const consumer_status&)> publish)
         : settings_(settings),
-          publish_(std::move(publish)),
           loop_(settings.log ? *settings.log : null_log()),
+          publish_(caught(
+              "on_progress",
+              std::move(publish),
+              loop_.log(),
+              [this](const error& why) { end(tl::unexpected(why)); }
+          )),
           idle_(settings.idle_exit.value_or(nanoseconds::max())),
           pool_(settings.threads > 0 ? settings.threads : worker_pool::default_threads()) {}
 
@@ -147,8 +168,8 @@ private:
     [[nodiscard]] consumer_status look() const;
 
     const consumer_settings& settings_;
-    std::function<void(const consumer_status&)> publish_;
     event_loop loop_;
+    std::function<void(const consumer_status&)> publish_;
     start_checks checks_;
     start_checks checks_of_state_;
     idle_watch idle_;
@@ -329,24 +350,19 @@ result<consumer_status> consumer::run(const std::stop_token& stop) {
     }
     const auto urls = check(impl_->settings);
     if (!urls) return tl::unexpected(urls.error());
-    consumer_run run(impl_->settings, [this](const consumer_status& now) {
+    std::function<void(const consumer_status&)> publish = [this](const consumer_status& now) {
         {
             const std::lock_guard lock(impl_->mutex);
             impl_->status = now;
         }
         if (impl_->settings.on_progress) impl_->settings.on_progress(now);
-    });
+    };
+    consumer_run run(impl_->settings, std::move(publish));
     if (auto opened = run.open(*urls, impl_->handler); !opened) {
         return tl::unexpected(std::move(opened.error()));
     }
-    const auto set_abort = [this](std::function<void(error)> how) {
-        const std::lock_guard lock(impl_->mutex);
-        impl_->abort = std::move(how);
-    };
-    set_abort([&run](error why) { run.abort(std::move(why)); });
-    auto outcome = run.go(stop);
-    set_abort(nullptr);
-    return outcome;
+    const impl::can_abort while_it_runs(*impl_, [&run](error why) { run.abort(std::move(why)); });
+    return run.go(stop);
 }
 
 void consumer::abort(error why) {

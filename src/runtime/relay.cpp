@@ -1,4 +1,5 @@
 #include "adapters.hpp"
+#include "caught_callback.hpp"
 #include "event_loop.hpp"
 #include "group/give_way.hpp"
 #include "group_leadership.hpp"
@@ -99,7 +100,15 @@ bool ends_the_start(const error& why, bool is_a_file) {
 class relay_run final {
 public:
     relay_run(const relay_settings& settings, shared_status& status)
-        : settings_(settings), status_(status), loop_(settings.log ? *settings.log : null_log()) {}
+        : settings_(settings), status_(status), loop_(settings.log ? *settings.log : null_log()) {
+        const auto failed = [this](const error& why) { end(tl::unexpected(why)); };
+        const auto cover = [&](const char* name, auto& what) {
+            what = caught(name, std::move(what), loop_.log(), failed);
+        };
+        cover("on_progress", settings_.on_progress);
+        cover("on_leadership", settings_.on_leadership);
+        cover("on_throughput", settings_.on_throughput);
+    }
 
     result<void> open(const relay_urls& urls);
     result<relay_status> go(const std::stop_token& stop);
@@ -133,7 +142,7 @@ private:
     void look_for_the_end();
     void publish_status();
 
-    const relay_settings& settings_;
+    relay_settings settings_;
     shared_status& status_;
     event_loop loop_;
     std::vector<url> urls_;
