@@ -304,6 +304,25 @@ TEST_P(OutboxSource, BuriesOnlyOnceWhatIsBuriedAgain) {
     EXPECT_EQ(world->dead_rows().size(), 1u);
 }
 
+TEST_P(OutboxSource, KeepsADeadLetterWhoseIdComesAgain) {
+    const auto old = put(an_event("a"));
+    fetch();
+    ASSERT_TRUE(bury(request({old}, "a", condition::none)));
+    world->recreate();
+    world->put_at(row_id{old}, an_event("b"));
+    fetch();
+    auto again = request({old}, "b", condition::none);
+    again.detail = "another";
+    ASSERT_TRUE(bury(again));
+    EXPECT_THAT(
+        world->dead_rows(),
+        ElementsAre(
+            outbox_world::dead{row_id{old}, "refused_record", "too large", 2},
+            outbox_world::dead{row_id{old}, "refused_record", "another", 2}
+        )
+    );
+}
+
 TEST_P(OutboxSource, PutsReplayedRowsBackUnderTheirOldIdsAndSaysSo) {
     const auto bad = put(an_event("a"));
     const auto other = put(an_event("b"));

@@ -232,6 +232,52 @@ TEST(PostgresOutbox, KeepsTheOrderOfAKeyThatIsRetriedWhileItsWriterRuns) {
     EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end()) << "and nothing twice";
 }
 
+TEST(PostgresOutbox, PutsBackWhatFitsAndNamesTheRestWhenIdsCameAgain) {
+    outbox_place place;
+    postgres_relay relay(place);
+    relay.sink.refuses_value = "bad";
+    place.run(
+        "INSERT INTO {} (topic, key, value) VALUES ('t', 'a', 'bad'), ('t', 'b', 'bad'), ('t', 'c', "
+        "'bad')"
+    );
+    const auto dead = [&] { return sure(place.admin().list_dead({})).size(); };
+    ASSERT_TRUE(relay.until([&] { return dead() == 3; }));
+    place.run("TRUNCATE {} RESTART IDENTITY");
+    place.run("INSERT INTO {} (topic, key, value) VALUES ('t', 'x', 'bad'), ('t', 'b', 'v')");
+    ASSERT_TRUE(relay.until([&] { return dead() == 5; }));
+
+    relay.sink.refuses_value.reset();
+    const auto some = place.admin().retry_dead({.ids = {}, .topic = {}, .key = {}});
+    ASSERT_FALSE(some);
+    EXPECT_EQ(some.error().code, errc::conflict);
+    EXPECT_THAT(some.error().detail, HasSubstr("2 were put back and 3 stay"));
+    EXPECT_THAT(some.error().detail, HasSubstr("(ids 1, 2, 2)"));
+    EXPECT_TRUE(relay.delivers(2)) << "1 of key a and 3";
+    EXPECT_EQ(sure(place.admin().drop_dead({.ids = {row_id{2}}, .topic = {}, .key = {}})), 1u)
+        << "the oldest of that id";
+    ASSERT_TRUE(relay.settles());
+    EXPECT_EQ(sure(place.admin().retry_dead({.ids = {}, .topic = {}, .key = {}})), 2u);
+    EXPECT_TRUE(relay.delivers(4));
+    EXPECT_EQ(dead(), 0u);
+}
+
+TEST(PostgresOutbox, UpgradesDeadLettersWhoseIdsCouldNotComeAgain) {
+    outbox_place place;
+    const auto in = [&](const std::string& sql) {
+        place.sql.execute(fmt::format(fmt::runtime(sql), place.schema));
+    };
+    in("ALTER TABLE {0}.millrace_dead DROP COLUMN entry, ADD PRIMARY KEY (outbox, id); UPDATE "
+       "{0}.millrace_outbox SET schema_version = 1");
+    (void)place.admin();
+    const std::string bury =
+        "INSERT INTO {0}.millrace_dead (outbox, id, topic, reason, error, attempts, first_at, last_at) "
+        "VALUES "
+        "('outbox', 7, 't', 'r', 'e', 1, now(), now())";
+    in(bury);
+    in(bury);
+    EXPECT_EQ(sure(place.admin().list_dead({})).size(), 2u);
+}
+
 TEST(PostgresOutbox, HoldsBackAPausedTopicAndGoesBackForItsRows) {
     outbox_place place;
     EXPECT_TRUE(sure(place.admin().pause("orders")));

@@ -42,12 +42,16 @@ struct dead_event {
     wall_time last_at;
 };
 
-/// Which dead letters; what is set must all hold, and nothing set means all.
+/// Which dead letters; what is set must all hold, and nothing set means all. Of several with one id, `retry`
+/// and `drop` by id take the oldest.
 struct dead_selection {
     std::vector<row_id> ids;  ///< One of these; empty: any.
     std::optional<std::string> topic;
     std::optional<std::string> key;
 };
+
+/// The error of a retry that put `moved` rows back and had to leave those of `ids`.
+[[nodiscard]] error dead_that_stay(std::uint64_t moved, const std::vector<row_id>& ids);
 
 class outbox_admin {
 public:
@@ -66,7 +70,9 @@ public:
 
     /// Puts rows back under their old ids and un-parks their lanes, and returns how many. Of a parked lane
     /// all dead letters come back, also those that were not asked for: a part of them would be sent out of
-    /// order.
+    /// order. Where the outbox was made anew, ids come again: a lane with a row whose id is taken, or that
+    /// has an older dead letter of the same id, stays as it is. `conflict` names such rows, after the others
+    /// were put back.
     virtual result<std::uint64_t> retry_dead(const dead_selection& which) = 0;
 
     /// Deletes dead letters for good and returns how many. A lane whose last dead letter goes is un-parked.

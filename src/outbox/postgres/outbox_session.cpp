@@ -49,18 +49,26 @@ result<bool> all_there(connection& db, const outbox_layout& layout) {
     return true;
 }
 
+struct versions {
+    std::int64_t written;
+    std::int64_t readable_by;
+};
+
 /// Nothing when the row of the outbox is missing.
-result<std::optional<std::int64_t>> readable_by(connection& db, const outbox_layout& layout) {
+result<std::optional<versions>> versions_of(connection& db, const outbox_layout& layout) {
     const relay_tables tables(layout.table.schema);
     const auto found = db.run(
         {fmt::format(
-             "SELECT readable_by FROM {} WHERE outbox = {}", tables.outbox, quote_literal(layout.table.table)
+             "SELECT schema_version, readable_by FROM {} WHERE outbox = {}",
+             tables.outbox,
+             quote_literal(layout.table.table)
          ),
          effect::reads,
          "read the version of the outbox in"}
     );
     if (!found) return tl::unexpected(found.error());
-    return found->empty() ? std::nullopt : found->integer(0, 0);
+    if (found->empty()) return std::nullopt;
+    return versions{found->integer(0, 0).value_or(0), found->integer(0, 1).value_or(0)};
 }
 
 /// The command stands first: logs cut what is long.
@@ -98,14 +106,19 @@ result<void> make(connection& db, const outbox_layout& layout) {
 result<void> ensure_relay_tables(connection& db, const outbox_layout& layout) {
     const auto there = all_there(db, layout);
     if (!there) return tl::unexpected(there.error());
-    std::optional<std::int64_t> version;
+    std::optional<versions> version;
     if (*there) {
-        const auto found = readable_by(db, layout);
+        const auto found = versions_of(db, layout);
         if (!found) return tl::unexpected(found.error());
         version = *found;
     }
     if (!version) return make(db, layout);
-    if (*version <= outbox_schema_known) return {};
+    if (version->written < outbox_schema_known) {
+        // Without the right to it the old layout serves on; `outbox init` upgrades it.
+        auto done = make(db, layout);
+        if (!done && done.error().code != errc::permission_denied) return done;
+    }
+    if (version->readable_by <= outbox_schema_known) return {};
     return fail(
         errc::wrong_version,
         fmt::format(
@@ -113,7 +126,7 @@ result<void> ensure_relay_tables(connection& db, const outbox_layout& layout) {
             "program",
             layout.table.shown(),
             db.name(),
-            *version,
+            version->readable_by,
             outbox_schema_known
         ),
         retry_advice::after_delay

@@ -222,19 +222,11 @@ std::string bury(const pieces& p, bool only_parked) {
         "id, {2} AS "
         "topic, {3} AS key, {4} AS value, {5} AS names, {6} AS vals, {7} AS partition, {8} AS ts, {9} AS "
         "created) "
-        "INSERT INTO {10} AS d (outbox, id, lane, topic, key, value, header_names, header_values, partition, "
+        "INSERT INTO {10} (outbox, id, lane, topic, key, value, header_names, header_values, partition, "
         "\"timestamp\", created_at, reason, error, attempts, first_at, last_at) "
         "SELECT {11}, id, {12}, topic::text, key, value, names, vals, partition, ts, created, $5, $6, "
         "$7::bigint::integer, "
-        "clock_timestamp() - make_interval(secs => {13} / 1e6::float8), clock_timestamp() FROM moved "
-        "ON CONFLICT (outbox, id) DO UPDATE SET lane = excluded.lane, topic = excluded.topic, key = "
-        "excluded.key, "
-        "value = excluded.value, header_names = excluded.header_names, header_values = "
-        "excluded.header_values, "
-        "partition = excluded.partition, \"timestamp\" = excluded.\"timestamp\", created_at = "
-        "excluded.created_at, "
-        "reason = excluded.reason, error = excluded.error, attempts = d.attempts + excluded.attempts, "
-        "last_at = excluded.last_at",
+        "clock_timestamp() - make_interval(secs => {13} / 1e6::float8), clock_timestamp() FROM moved",
         p.table,
         condition,
         p.topic,

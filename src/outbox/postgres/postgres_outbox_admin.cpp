@@ -59,10 +59,24 @@ std::optional<std::string> copy(const std::optional<std::string_view>& bytes) {
 }
 
 /// A selection as a condition on the dead letters `d`, with its parameters from $1 on.
+///
+/// An id comes again when the outbox was made anew: what settles dead letters by id takes the oldest of it.
 struct chosen {
     explicit chosen(const dead_selection& which) : which_(which) {
         for (const auto id : which.ids)
             ids_.push_back(id.value());
+    }
+    static std::string oldest(std::string_view dead) {
+        return fmt::format(
+            "({} AND (cardinality($1::bigint[]) = 0 OR NOT EXISTS ({})))", condition, older_than(dead, "d")
+        );
+    }
+    static std::string older_than(std::string_view dead, std::string_view than) {
+        return fmt::format(
+            "SELECT 1 FROM {0} e WHERE e.outbox = {1}.outbox AND e.id = {1}.id AND e.first_at < {1}.first_at",
+            dead,
+            than
+        );
     }
     static constexpr const char* condition =
         "(cardinality($1::bigint[]) = 0 OR d.id = ANY ($1)) AND ($2::text IS NULL OR d.topic = $2) AND "
@@ -232,7 +246,7 @@ result<std::vector<dead_event>> postgres_outbox_admin::list_dead(
         fmt::format(
             "SELECT id, topic, key, value, header_names, header_values, partition, created_at, reason, "
             "error, "
-            "attempts, first_at, last_at FROM {} d WHERE outbox = {} AND {} ORDER BY id LIMIT $4",
+            "attempts, first_at, last_at FROM {} d WHERE outbox = {} AND {} ORDER BY id, first_at LIMIT $4",
             tables_.dead,
             name_,
             chosen::condition
@@ -273,17 +287,24 @@ texts lanes_of(const rows& from) {
 
 result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& which) {
     const chosen selection(which);
+    const auto oldest = chosen::oldest(tables_.dead);
+    const auto taken = fmt::format(
+        "(EXISTS (SELECT 1 FROM {} o WHERE o.id = d.id) OR EXISTS ({}))",
+        layout_.table.quoted(),
+        chosen::older_than(tables_.dead, "d")
+    );
     auto moving = db_.begin();
     // A relay that moves a row of such a lane holds its lock: the next statement sees that row.
     statement unpark(
         fmt::format(
             "DELETE FROM {0} p WHERE p.outbox = {2} AND p.lane IN (SELECT d.lane FROM {1} d WHERE d.outbox = "
-            "{2} AND {3}) "
-            "RETURNING p.lane",
+            "{2} AND {3}) AND NOT EXISTS (SELECT 1 FROM {1} d WHERE d.outbox = {2} AND d.lane = p.lane AND "
+            "{4}) RETURNING p.lane",
             tables_.parked,
             tables_.dead,
             name_,
-            chosen::condition
+            oldest,
+            taken
         ),
         effect::writes,
         "un-park keys of the outbox in"
@@ -292,17 +313,38 @@ result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& wh
     const auto unparked = db_.run(unpark);
     if (!unparked) return tl::unexpected(unparked.error());
     const auto lanes = lanes_of(*unparked);
+    statement stay(
+        fmt::format(
+            "SELECT d.id FROM {0} d WHERE d.outbox = {2} AND {3} AND (d.lane = ANY ($4::bytea[])) IS NOT "
+            "TRUE "
+            "AND ({4} OR EXISTS (SELECT 1 FROM {1} p WHERE p.outbox = d.outbox AND p.lane = d.lane)) ORDER "
+            "BY "
+            "d.id",
+            tables_.dead,
+            tables_.parked,
+            name_,
+            oldest,
+            taken
+        ),
+        effect::reads,
+        "look for dead letters that do not fit in"
+    );
+    selection.add_to(stay);
+    stay.add(postgres::bytes_array{lanes});
+    const auto staying = db_.run(stay);
+    if (!staying) return tl::unexpected(staying.error());
     // What was parked meanwhile stays: a part of a lane would be sent out of order.
     statement move(
         fmt::format(
             "WITH moved AS (DELETE FROM {0} d WHERE d.outbox = {2} AND (d.lane = ANY ($4::bytea[]) OR ({3} "
-            "AND NOT EXISTS "
+            "AND NOT {5} AND NOT EXISTS "
             "(SELECT 1 FROM {1} p WHERE p.outbox = d.outbox AND p.lane = d.lane))) RETURNING d.*) {4}",
             tables_.dead,
             tables_.parked,
             name_,
-            chosen::condition,
-            postgres::restore_sql(layout_, "moved")
+            oldest,
+            postgres::restore_sql(layout_, "moved"),
+            taken
         ),
         effect::writes,
         "put dead letters back into the outbox in"
@@ -315,7 +357,11 @@ result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& wh
     const bool changed = moved->affected() > 0 || !lanes.empty();
     const auto done = changed ? moving.commit_with({&note, 1}) : moving.commit_with({});
     if (!done) return tl::unexpected(done.error());
-    return moved->affected();
+    if (staying->empty()) return moved->affected();
+    std::vector<row_id> ids;
+    for (std::size_t i = 0; i < staying->size(); ++i)
+        ids.emplace_back(staying->integer(i, 0).value_or(0));
+    return tl::unexpected(dead_that_stay(moved->affected(), ids));
 }
 
 result<std::uint64_t> postgres_outbox_admin::drop_dead(const dead_selection& which) {
@@ -329,7 +375,7 @@ result<std::uint64_t> postgres_outbox_admin::drop_dead(const dead_selection& whi
             tables_.parked,
             tables_.dead,
             name_,
-            chosen::condition
+            chosen::oldest(tables_.dead)
         ),
         effect::reads,
         "lock parked keys of the outbox in"
@@ -340,7 +386,9 @@ result<std::uint64_t> postgres_outbox_admin::drop_dead(const dead_selection& whi
     const auto lanes = lanes_of(*locked);
     std::vector<statement> batch;
     selection.add_to(batch.emplace_back(
-        fmt::format("DELETE FROM {} d WHERE d.outbox = {} AND {}", tables_.dead, name_, chosen::condition),
+        fmt::format(
+            "DELETE FROM {} d WHERE d.outbox = {} AND {}", tables_.dead, name_, chosen::oldest(tables_.dead)
+        ),
         effect::writes,
         "drop dead letters of the outbox in"
     ));

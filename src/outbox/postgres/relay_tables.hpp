@@ -14,7 +14,7 @@ namespace millrace::postgres {
 
 /// The newest layout that this program reads and writes. Columns are only ever added, so an older program
 /// works on with a newer layout, until `readable_by` there says otherwise.
-constexpr int outbox_schema_known = 1;
+constexpr int outbox_schema_known = 2;
 
 /// The tables of a schema, quoted.
 struct relay_tables {

@@ -29,7 +29,8 @@ constexpr const char* layout =
     ")\n"
     ");\n"
     "CREATE TABLE IF NOT EXISTS outbox_dead (\n"
-    "    id         INTEGER PRIMARY KEY,\n"
+    "    entry      INTEGER PRIMARY KEY,\n"
+    "    id         INTEGER NOT NULL,\n"
     "    topic      TEXT NOT NULL,\n"
     "    key        BLOB,\n"
     "    value      BLOB,\n"
@@ -42,6 +43,7 @@ constexpr const char* layout =
     "    first_at   INTEGER NOT NULL,\n"
     "    last_at    INTEGER NOT NULL\n"
     ");\n"
+    "CREATE INDEX IF NOT EXISTS outbox_dead_id ON outbox_dead (id);\n"
     "CREATE TABLE IF NOT EXISTS outbox_parked (\n"
     "    topic      TEXT NOT NULL,\n"
     "    key        BLOB NOT NULL,\n"
@@ -57,7 +59,23 @@ constexpr const char* layout =
     "    replay_generation INTEGER NOT NULL\n"
     ");\n"
     "INSERT OR IGNORE INTO outbox_meta (only_one, schema_version, identity, replay_generation)\n"
-    "    VALUES (1, 1, lower(hex(randomblob(16))), 0);\n" MILLRACE_SQL_CREATE_PAUSED;
+    "    VALUES (1, 2, lower(hex(randomblob(16))), 0);\n" MILLRACE_SQL_CREATE_PAUSED;
+
+// Up to version 1 an id named one dead letter, although it comes again when the outbox is made anew.
+constexpr const char* upgrade_dead =
+    "ALTER TABLE outbox_dead RENAME TO outbox_dead_1;\n"
+    "CREATE TABLE outbox_dead (entry INTEGER PRIMARY KEY, id INTEGER NOT NULL, topic TEXT NOT NULL, key "
+    "BLOB, "
+    "value BLOB, headers TEXT, partition INTEGER, created_at INTEGER NOT NULL, reason TEXT NOT NULL, "
+    "error TEXT NOT NULL, attempts INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL);\n"
+    "INSERT INTO outbox_dead (id, topic, key, value, headers, partition, created_at, reason, error, "
+    "attempts, "
+    "first_at, last_at) SELECT id, topic, key, value, headers, partition, created_at, reason, error, "
+    "attempts, "
+    "first_at, last_at FROM outbox_dead_1 ORDER BY id;\n"
+    "DROP TABLE outbox_dead_1;\n"
+    "CREATE INDEX outbox_dead_id ON outbox_dead (id);\n"
+    "UPDATE outbox_meta SET schema_version = 2;\n";
 
 constexpr std::array<std::string_view, 7> columns_needed{
     "id", "topic", "key", "value", "headers", "partition", "created_at"};
@@ -157,6 +175,9 @@ result<void> create_within(sqlite3* db, std::string_view file) {
     if (!version) return tl::unexpected(version.error());
     const auto table = check_table(db, file);
     if (!table) return tl::unexpected(table.error());
+    if (version->value_or(version_known) < 2) {
+        if (auto done = run(db, file, upgrade_dead); !done) return done;
+    }
     if (*version && *table) return run(db, file, MILLRACE_SQL_CREATE_PAUSED);
     auto done = run(db, file, layout);
     if (done && *version) {

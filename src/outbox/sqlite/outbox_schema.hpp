@@ -13,7 +13,7 @@ struct sqlite3;
 namespace millrace::outbox_schema {
 
 /// The newest layout that this program reads and writes.
-inline constexpr std::int64_t version_known = 1;
+inline constexpr std::int64_t version_known = 2;
 
 /// Milliseconds since 1970 by the clock of the writing process, as an SQL expression.
 #define MILLRACE_SQL_NOW "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"

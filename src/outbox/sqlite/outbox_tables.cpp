@@ -235,12 +235,7 @@ result<void> move_to_dead(database& db, row_id id, const bury_request& request) 
         "INSERT INTO outbox_dead (id, topic, key, value, headers, partition, created_at, reason, error, "
         "attempts, "
         "first_at, last_at) SELECT id, topic, key, value, headers, partition, created_at, ?1, ?2, "
-        "?3, " MILLRACE_SQL_NOW " - ?5, " MILLRACE_SQL_NOW
-        " FROM outbox WHERE id = ?4 "
-        "ON CONFLICT (id) DO UPDATE SET topic = excluded.topic, key = excluded.key, value = excluded.value, "
-        "headers = excluded.headers, partition = excluded.partition, created_at = excluded.created_at, "
-        "reason = excluded.reason, error = excluded.error, attempts = attempts + excluded.attempts, "
-        "last_at = excluded.last_at",
+        "?3, " MILLRACE_SQL_NOW " - ?5, " MILLRACE_SQL_NOW " FROM outbox WHERE id = ?4",
         request.reason,
         request.detail,
         request.attempts,

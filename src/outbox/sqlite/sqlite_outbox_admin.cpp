@@ -27,6 +27,8 @@ constexpr const char* when_missing = "create it with `millrace outbox init`, or 
     "p.topic = d.topic AND p.key = CAST(d.key AS BLOB) AND IFNULL(p.partition, -1) = IFNULL(d.partition, " \
     "-1)"
 
+#define MILLRACE_SQL_OLDER "SELECT 1 FROM outbox_dead e WHERE e.id = d.id AND e.rowid < d.rowid"
+
 wall_time wall(std::int64_t millis) {
     return wall_time{milliseconds{millis}};
 }
@@ -131,7 +133,8 @@ result<outbox_stats> sqlite_outbox_admin::stats() {
     return stats;
 }
 
-result<void> sqlite_outbox_admin::select(const dead_selection& which) {
+// By row, as an id may stand for several; `oldest`: where ids are named, only the oldest of each.
+result<void> sqlite_outbox_admin::select(const dead_selection& which, bool oldest) {
     auto done = db_.execute(
         "CREATE TEMP TABLE IF NOT EXISTS wanted (id INTEGER PRIMARY KEY);"
         "CREATE TEMP TABLE IF NOT EXISTS chosen (id INTEGER PRIMARY KEY);"
@@ -144,18 +147,19 @@ result<void> sqlite_outbox_admin::select(const dead_selection& which) {
     const auto key = which.key ? std::optional(blob_view{*which.key}) : std::nullopt;
     if (done) {
         done = db_.run(
-            "INSERT INTO temp.chosen (id) SELECT id FROM outbox_dead WHERE "
-            "(?1 OR id IN (SELECT id FROM temp.wanted)) AND (?2 IS NULL OR topic = ?2) "
-            "AND (?3 IS NULL OR CAST(key AS BLOB) = ?3)",
+            "INSERT INTO temp.chosen (id) SELECT rowid FROM outbox_dead d WHERE "
+            "(?1 OR (id IN (SELECT id FROM temp.wanted) AND (NOT ?4 OR NOT EXISTS (" MILLRACE_SQL_OLDER
+            ")))) AND (?2 IS NULL OR topic = ?2) AND (?3 IS NULL OR CAST(key AS BLOB) = ?3)",
             which.ids.empty(),
             which.topic,
-            key
+            key,
+            oldest
         );
     }
     if (!done) return done;
     return db_.run(
         "INSERT OR IGNORE INTO temp.touched (lane) SELECT p.rowid FROM temp.chosen c, outbox_dead d, "
-        "outbox_parked p WHERE d.id = c.id AND " MILLRACE_SQL_IN_PARKED_LANE
+        "outbox_parked p WHERE d.rowid = c.id AND " MILLRACE_SQL_IN_PARKED_LANE
     );
 }
 
@@ -164,11 +168,11 @@ result<std::vector<dead_event>> sqlite_outbox_admin::list_dead(
 ) {
     auto snapshot = db_.begin(transaction_kind::deferred);
     if (!snapshot) return tl::unexpected(std::move(snapshot.error()));
-    if (auto done = select(which); !done) return tl::unexpected(std::move(done.error()));
+    if (auto done = select(which, false); !done) return tl::unexpected(std::move(done.error()));
     auto found = db_.prepare(
         "SELECT id, topic, key, value, headers, partition, created_at, reason, error, attempts, first_at, "
         "last_at "
-        "FROM outbox_dead WHERE id IN (SELECT id FROM temp.chosen) ORDER BY id LIMIT ?"
+        "FROM outbox_dead WHERE rowid IN (SELECT id FROM temp.chosen) ORDER BY id, rowid LIMIT ?"
     );
     if (!found) return tl::unexpected(std::move(found.error()));
     found->with(limit);
@@ -188,33 +192,64 @@ result<void> sqlite_outbox_admin::note_change() {
 result<std::uint64_t> sqlite_outbox_admin::retry_dead(const dead_selection& which) {
     auto writing = db_.begin(transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
-    auto done = select(which);
+    auto done = select(which, true);
     if (done) {
         done = db_.run(
-            "INSERT OR IGNORE INTO temp.chosen (id) SELECT d.id FROM outbox_dead d, outbox_parked p "
+            "INSERT OR IGNORE INTO temp.chosen (id) SELECT d.rowid FROM outbox_dead d, outbox_parked p "
             "WHERE p.rowid IN (SELECT lane FROM temp.touched) AND " MILLRACE_SQL_IN_PARKED_LANE
         );
     }
+    std::vector<row_id> staying;
+    if (done) done = leave_what_does_not_fit(staying);
     if (done) done = db_.run("DELETE FROM outbox_parked WHERE rowid IN (SELECT lane FROM temp.touched)");
     if (done) {
         done = db_.run(
             "INSERT INTO outbox (id, topic, key, value, headers, partition, created_at) "
             "SELECT id, topic, key, value, headers, partition, created_at FROM outbox_dead "
-            "WHERE id IN (SELECT id FROM temp.chosen)"
+            "WHERE rowid IN (SELECT id FROM temp.chosen)"
         );
     }
-    if (done) done = db_.run("DELETE FROM outbox_dead WHERE id IN (SELECT id FROM temp.chosen)");
+    if (done) done = db_.run("DELETE FROM outbox_dead WHERE rowid IN (SELECT id FROM temp.chosen)");
     const auto moved = done ? db_.changes() : 0;
     if (done && moved > 0) done = note_change();
     if (done) done = writing->commit();
+    if (done && !staying.empty()) return tl::unexpected(dead_that_stay(moved, staying));
     return done.map([&] { return moved; });
+}
+
+// A lane goes back as a whole or not at all.
+result<void> sqlite_outbox_admin::leave_what_does_not_fit(std::vector<row_id>& staying) {
+    auto done = db_.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS unfit (id INTEGER PRIMARY KEY); DELETE FROM temp.unfit;"
+        "INSERT INTO temp.unfit (id) SELECT d.rowid FROM outbox_dead d WHERE d.rowid IN (SELECT id FROM "
+        "temp.chosen) AND (EXISTS (SELECT 1 FROM outbox o WHERE o.id = d.id) OR EXISTS (" MILLRACE_SQL_OLDER
+        "));"
+        "DELETE FROM temp.touched WHERE lane IN (SELECT p.rowid FROM outbox_parked p, outbox_dead d WHERE "
+        "d.rowid IN (SELECT id FROM temp.unfit) AND " MILLRACE_SQL_IN_PARKED_LANE
+        ");"
+        "INSERT OR IGNORE INTO temp.unfit (id) SELECT d.rowid FROM outbox_dead d, outbox_parked p WHERE "
+        "d.rowid IN (SELECT id FROM temp.chosen) AND " MILLRACE_SQL_IN_PARKED_LANE
+        " AND p.rowid NOT IN (SELECT lane FROM temp.touched);"
+        "DELETE FROM temp.chosen WHERE id IN (SELECT id FROM temp.unfit)"
+    );
+    if (!done) return done;
+    auto rows =
+        db_.prepare("SELECT id FROM outbox_dead WHERE rowid IN (SELECT id FROM temp.unfit) ORDER BY id, rowid"
+        );
+    if (!rows) return tl::unexpected(std::move(rows.error()));
+    for (;;) {
+        const auto row = rows->step();
+        if (!row) return tl::unexpected(row.error());
+        if (!*row) return {};
+        staying.emplace_back(rows->integer(0));
+    }
 }
 
 result<std::uint64_t> sqlite_outbox_admin::drop_dead(const dead_selection& which) {
     auto writing = db_.begin(transaction_kind::immediate);
     if (!writing) return tl::unexpected(std::move(writing.error()));
-    auto done = select(which);
-    if (done) done = db_.run("DELETE FROM outbox_dead WHERE id IN (SELECT id FROM temp.chosen)");
+    auto done = select(which, true);
+    if (done) done = db_.run("DELETE FROM outbox_dead WHERE rowid IN (SELECT id FROM temp.chosen)");
     const auto dropped = done ? db_.changes() : 0;
     if (done) {
         done = db_.run(

@@ -43,7 +43,8 @@ private:
     explicit sqlite_outbox_admin(sqlite::database db) : db_(std::move(db)) {}
 
     /// Notes ids and parked lanes of the selection in temporary tables of the connection.
-    result<void> select(const dead_selection& which);
+    result<void> select(const dead_selection& which, bool oldest);
+    result<void> leave_what_does_not_fit(std::vector<row_id>& staying);
 
     /// Tells relays that rows came back, or that a lane may go on.
     result<void> note_change();

@@ -102,8 +102,30 @@ TEST_F(OutboxSchema, OfANewerProgramIsRefusedNamingBothVersions) {
     for (const auto& why : {open_error(), create_outbox(application.get()).error()}) {
         EXPECT_EQ(why.code, errc::wrong_version);
         EXPECT_THAT(why.detail, HasSubstr("version 12"));
-        EXPECT_THAT(why.detail, HasSubstr("up to 1"));
+        EXPECT_THAT(why.detail, HasSubstr("up to 2"));
     }
+}
+
+TEST_F(OutboxSchema, KeepsTheDeadLettersOfTheFirstVersionAndLetsTheirIdsComeAgain) {
+    ASSERT_TRUE(create_outbox(application.get()));
+    execute(
+        "DROP TABLE outbox_dead; CREATE TABLE outbox_dead (id INTEGER PRIMARY KEY, topic TEXT NOT NULL, key "
+        "BLOB, value BLOB, headers TEXT, partition INTEGER, created_at INTEGER NOT NULL, reason TEXT NOT "
+        "NULL, "
+        "error TEXT NOT NULL, attempts INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT "
+        "NULL);"
+        "INSERT INTO outbox_dead VALUES (7, 't', x'6b', x'76', NULL, NULL, 1, 'r', 'e', 1, 1, 1);"
+        "UPDATE outbox_meta SET schema_version = 1"
+    );
+    ASSERT_TRUE(create_outbox(application.get()));
+    execute(
+        "INSERT INTO outbox_dead SELECT NULL, id, 'u', key, value, NULL, NULL, 1, 'r', 'e', 1, 1, 1 FROM "
+        "outbox_dead"
+    );
+    EXPECT_EQ(count("SELECT count(*) FROM outbox_dead WHERE id = 7"), 2);
+    EXPECT_EQ(count("SELECT schema_version FROM outbox_meta"), 2);
+    ASSERT_TRUE(create_outbox(application.get())) << "once is enough";
+    EXPECT_EQ(count("SELECT count(*) FROM outbox_dead"), 2);
 }
 
 TEST_F(OutboxSchema, RefusesADatabaseInUtf16) {

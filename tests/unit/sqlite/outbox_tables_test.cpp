@@ -125,6 +125,48 @@ TEST_F(SqliteOutbox, KeepsALaneParkedUntilItsLastDeadLetterIsDropped) {
     EXPECT_EQ(fetch().replay_generation, generation + 1);
 }
 
+TEST_F(SqliteOutbox, PutsBackWhatFitsAndNamesTheRestWhenIdsCameAgain) {
+    lease(1);
+    const auto bury = [&](std::int64_t id, const char* key, bury_request::condition when) {
+        fetch();
+        bury_request one{{row_id{id}}, {"t", key, std::nullopt}, when, "r", "e", 1};
+        ASSERT_TRUE(outbox_tables::bury(db, view, one, epoch{1}));
+    };
+    using condition = bury_request::condition;
+    const auto ids = [&] {
+        std::vector<std::int64_t> found;
+        for (const auto& row : fetch().ahead->rows())
+            found.push_back(row.id.value());
+        return found;
+    };
+    ASSERT_TRUE(
+        db.execute("INSERT INTO outbox (id, topic, key) VALUES (1, 't', 'a'), (2, 't', 'b'), (3, 't', "
+                   "'c')")
+    );
+    bury(1, "a", condition::park_lane);
+    bury(2, "b", condition::park_lane);
+    bury(3, "c", condition::none);
+    ASSERT_TRUE(
+        db.execute("DELETE FROM outbox; INSERT INTO outbox (id, topic, key) VALUES (1, 't', 'x'), (2, "
+                   "'t', 'b')")
+    );
+    bury(2, "b", condition::lane_is_parked);
+
+    const auto some = admin.retry_dead({});
+    ASSERT_FALSE(some);
+    EXPECT_EQ(some.error().code, errc::conflict);
+    EXPECT_THAT(some.error().detail, HasSubstr("1 were put back and 3 stay"));
+    EXPECT_THAT(some.error().detail, HasSubstr("(ids 1, 2, 2)"));
+    EXPECT_EQ(ids(), (std::vector<std::int64_t>{1, 3}));
+    EXPECT_EQ(outbox_tables::parked_lanes(db).value().size(), 2u);
+
+    EXPECT_EQ(admin.drop_dead({.ids = {row_id{2}}}), 1u) << "the oldest of the id";
+    EXPECT_EQ(admin.retry_dead({.ids = {row_id{2}}}), 1u);
+    ASSERT_TRUE(db.execute("DELETE FROM outbox WHERE id = 1"));
+    EXPECT_EQ(admin.retry_dead({}), 1u);
+    EXPECT_EQ(ids(), (std::vector<std::int64_t>{1, 2, 3}));
+}
+
 TEST_F(SqliteOutbox, NamesWhatIsWrongWithHeadersOrPartitionAndReadsOn) {
     for (const auto* json :
          {"'{}'",
