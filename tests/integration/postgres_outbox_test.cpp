@@ -297,6 +297,21 @@ TEST(PostgresOutbox, HoldsBackAPausedTopicAndGoesBackForItsRows) {
     EXPECT_EQ(relay.sink.log[1].id, held);
 }
 
+TEST(PostgresOutbox, DeliversALateRowBehindMoreRowsOfAPausedTopicThanOneLookTakes) {
+    outbox_place place;
+    (void)sure(place.admin().pause("held"));
+    postgres_relay relay(place);
+    place.run("INSERT INTO {} (topic, key) SELECT 'held', 'k' FROM generate_series(1, 5000)");
+    auto late = place.session();
+    late.execute("BEGIN");
+    late.execute(place.on("INSERT INTO {} (topic, key) VALUES ('other', 'late')"));
+    place.run("INSERT INTO {} (topic, key) VALUES ('other', 'early')");
+    ASSERT_TRUE(relay.delivers(1));
+    late.execute("COMMIT");
+    ASSERT_TRUE(relay.delivers(2));
+    EXPECT_THAT(relay.sink.ids(), ElementsAre(5002, 5001));
+}
+
 TEST(PostgresOutbox, TheWriterPutsEventsIntoTheApplicationsTransaction) {
     outbox_place place;
     auto session = place.session();

@@ -259,9 +259,9 @@ outbox_sql::outbox_sql(const outbox_layout& of) {
         p,
         fmt::format(
             "unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS g(lo, hi, n) CROSS JOIN LATERAL (SELECT "
-            "i.* "
-            "FROM {} i "
-            "WHERE i.id BETWEEN g.lo AND g.hi ORDER BY i.id LIMIT $4) o WHERE {} <> ALL ($3) ORDER BY g.n, "
+            "o.* "
+            "FROM {} o "
+            "WHERE o.id BETWEEN g.lo AND g.hi AND {} <> ALL ($3) ORDER BY o.id LIMIT $4) o ORDER BY g.n, "
             "o.id LIMIT $4",
             p.table,
             p.topic
