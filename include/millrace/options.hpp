@@ -1,7 +1,7 @@
 /// The settings of reading and handling shards, of a group, of a relay, and of who leads.
 ///
-/// Plain values with defaults that suit most uses. Durations are positive and at most a year; `validate` names the field that is
-/// wrong, its value and the limit.
+/// Plain values with defaults that suit most uses. Durations are positive and at most a year; `validate`
+/// names the field that is wrong, its value and the limit.
 #pragma once
 
 #include <millrace/error.hpp>

@@ -45,8 +45,8 @@ struct store_use {
     /// How long a request waits for others who keep a file locked.
     milliseconds busy_timeout{1'000};
 
-    /// A request to DynamoDB lasts no longer than a fifth of it, so that a heartbeat that hangs is tried again
-    /// in time.
+    /// A request to DynamoDB lasts no longer than a fifth of it, so that a heartbeat that hangs is tried
+    /// again in time.
     nanoseconds lease{std::chrono::seconds{10}};
 };
 
