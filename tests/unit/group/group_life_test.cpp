@@ -455,12 +455,12 @@ TEST_F(GroupLife, RandomFaultsNeverGiveAShardTwoHoldersAndEndWithOne) {
 
 struct GroupReset : GroupWorld {
     std::optional<result<reset_report>> reset(
-        bool force, nanoseconds span, std::optional<reset_start> start = {}
+        bool force, nanoseconds span, std::optional<reset_start> start = {}, nanoseconds wait = 2s
     ) {
         std::optional<result<reset_report>> outcome;
         sim_host host{world, random};
         fake_lease_store store{table, world, host, random, tool_plan};
-        group_reset tool{host, store, {.start = start, .force = force}, {"tool", "b", "n", 1, 1}, {}, 2s};
+        group_reset tool{host, store, {.start = start, .force = force}, {"tool", "b", "n", 1, 1}, {}, wait};
         tool.start([&](const result<reset_report>& o) { outcome = o; });
         world.run_for(span);
         return outcome;
@@ -590,10 +590,10 @@ TEST_F(GroupReset, AWorkerThatComesBackMeanwhileBeginsAtTheNewStart) {
     settings.group.start = start_policy::latest;
     auto& a = run("a");
     world.run_for(2s);
-    tool_plan.latency_min = tool_plan.latency_max = 3s;
+    tool_plan.latency_min = tool_plan.latency_max = 400ms;
     tool_plan.timeout = 20s;
-    const auto outcome = reset(true, 60s, reset_start{});
-    ASSERT_TRUE(outcome && *outcome);
+    const auto outcome = reset(true, 60s, reset_start{}, 60s);
+    ASSERT_TRUE(outcome && *outcome) << (outcome ? outcome->error().detail : "no end");
     EXPECT_EQ(a.sessions_ended, 1);
     ASSERT_EQ(a.held.size(), 4U);
     for (const auto& [shard, lease] : a.held)
