@@ -409,11 +409,11 @@ std::optional<error> group_driver::contradiction() const {
 }
 
 std::optional<error> group_driver::trouble() const {
-    return impl_->machine.trouble();
+    return impl_->machine.trouble().first();
 }
 
 bool group_driver::stream_is_missing() const {
-    return impl_->machine.stream_is_missing();
+    return impl_->machine.trouble().stream_is_missing();
 }
 
 std::optional<stream_moment> group_driver::stream() const {

@@ -119,7 +119,7 @@ public:
     /// The stream contradicts the group: it was restored from an older copy, and the group must be reset.
     [[nodiscard]] std::optional<error> contradiction() const;
 
-    /// As `coordinator::trouble` and `coordinator::stream_is_missing`.
+    /// Why it cannot do all its work now: what the latest listing of the stream, else of the workers, met.
     [[nodiscard]] std::optional<error> trouble() const;
     [[nodiscard]] bool stream_is_missing() const;
 

@@ -1,6 +1,6 @@
 // A consumer on the stand-in of the Kinesis API: where it begins, what it acknowledges, what it shares.
 
-#include "kinesis_world.hpp"
+#include "kinesis_latest.hpp"
 
 #include <atomic>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Splits, merges and ends of shards, on the stand-in of the Kinesis API.
 
-#include "kinesis_world.hpp"
+#include "kinesis_latest.hpp"
 
 #include <array>
 

@@ -145,10 +145,10 @@ void coordinator::on(const workers_listed& reply) {
     const auto begun = std::exchange(listing_workers_, std::nullopt).value_or(0);
     next_tick_ = now_ + options_.tick;
     if (!reply.outcome) {
-        workers_trouble_ = reply.outcome.error();
-        return tell_failure("workers.list_failed", "error", {}, *workers_trouble_);
+        trouble_.workers = reply.outcome.error();
+        return tell_failure("workers.list_failed", "error", {}, *trouble_.workers);
     }
-    workers_trouble_.reset();
+    trouble_.workers.reset();
     const auto& rows = *reply.outcome;
     const auto over = lapse_.observe(workers_sent_, now_, rows);
     end_lapsed(over);
@@ -288,10 +288,10 @@ void coordinator::on(const stream_listed& reply) {
     if (!reply.outcome) {
         stream_due_ = now_ + retry_pause;
         if (recreation_ == recreation::looking) recreation_ = recreation::none;
-        stream_trouble_ = reply.outcome.error();
-        return tell_failure("stream.list_failed", "error", {}, *stream_trouble_);
+        trouble_.stream = reply.outcome.error();
+        return tell_failure("stream.list_failed", "error", {}, *trouble_.stream);
     }
-    stream_trouble_.reset();
+    trouble_.stream.reset();
     stream_ = *reply.outcome;
     stream_seen_ = stream_sent_;
     group_retry_at_ = std::min(group_retry_at_, now_);

@@ -16,6 +16,7 @@
 #include "group/options.hpp"
 #include "group/restored_stream.hpp"
 #include "group/shard_table.hpp"
+#include "group/trouble.hpp"
 #include "port/lease_store.hpp"
 #include "port/record_source.hpp"
 #include "shard/lineage.hpp"
@@ -65,21 +66,10 @@ public:
     /// The stream was restored from an older copy; what to do.
     [[nodiscard]] std::optional<error> contradiction() const { return restored_.found(); }
 
-    /// Why the group cannot do all its work now: what the latest listing of the stream, else of the workers,
-    /// met.
-    [[nodiscard]] std::optional<error> trouble() const {
-        return stream_trouble_ ? stream_trouble_ : workers_trouble_;
-    }
+    [[nodiscard]] const group_trouble& trouble() const { return trouble_; }
 
-    /// The latest listing of the stream found that there is no such stream.
-    [[nodiscard]] bool stream_is_missing() const {
-        return stream_trouble_ && stream_trouble_->code == errc::not_found;
-    }
-
-    /// Of the latest complete listing; nothing before the first.
+    /// By the latest complete listing of the stream; nothing and false before the first.
     [[nodiscard]] std::optional<stream_moment> stream(mono_time now) const;
-
-    /// The latest complete listing of the stream lacks the shard; false before the first.
     [[nodiscard]] bool unlisted(const shard_id& shard) const;
     [[nodiscard]] std::size_t leases_held() const;
     [[nodiscard]] const incarnation& mine() const { return mine_; }
@@ -188,19 +178,16 @@ private:
     std::optional<std::set<incarnation>> elders_;  // under our worker id before us; empty: not looked yet
 
     std::optional<step_count> listing_workers_;
-    mono_time workers_sent_{};
-    mono_time next_tick_{};
+    mono_time workers_sent_{}, next_tick_{};
     bool want_workers_{false};
-    std::optional<error> workers_trouble_;
 
     shard_table table_;
     std::optional<step_count> listing_rows_;
-    bool rows_known_{false};
-    bool want_rows_{false};
+    bool rows_known_{false}, want_rows_{false};
     mono_time rows_due_{};
 
     std::optional<stream_listing> stream_;
-    std::optional<error> stream_trouble_;
+    group_trouble trouble_;
     std::optional<step_count> listing_stream_;
     bool want_stream_{false};
     mono_time stream_due_{}, stream_sent_{};
@@ -211,8 +198,7 @@ private:
     restored_stream restored_;
 
     group_state group_state_{group_state::unknown};
-    std::optional<group_row> group_;
-    std::optional<group_row> group_sent_;
+    std::optional<group_row> group_, group_sent_;
     std::uint64_t group_requests_{0};
     std::uint64_t group_request_{0};  // the latest; the reply to an earlier one says nothing any more
     mono_time group_retry_at_{};
