@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -24,26 +26,30 @@ error group_is_over() {
 
 }  // namespace
 
-/// The thread with the loop, and the way to ask it. Outlives the group while a
-/// lease refers to it.
-class group_thread {
+/// The thread with the loop, and the way to ask it. Outlives the group while a lease refers to it; the thread
+/// itself does, too, for a callback of a stop token, which runs on it, may let go of the last handle.
+class group_thread : public std::enable_shared_from_this<group_thread> {
 public:
     group_thread(group_settings settings, url state)
         : settings_(std::move(settings)),
           state_(std::move(state)),
           loop_(std::make_unique<event_loop>(settings_.log ? *settings_.log : null_log())) {}
-    ~group_thread() { (void)leave(); }  // nobody is left to tell
+    ~group_thread() {
+        if (thread_.joinable()) thread_.detach();  // it runs this as its last act
+    }
     group_thread(const group_thread&) = delete;
     group_thread& operator=(const group_thread&) = delete;
 
     [[nodiscard]] result<void> start();
+
+    /// Waits, except on the loop's own thread.
     result<void> leave();
 
     /// Runs `what` on the loop and waits for its outcome; `cancelled` once the
     /// loop has ended.
     template <class T>
     result<T> ask(std::function<void(group_worker&, completion<T>)> what) {
-        if (std::this_thread::get_id() == loop_thread_) {
+        if (on_loop()) {
             return fail(errc::invalid_argument, "a lease cannot be used from a callback of its stop token");
         }
         auto answer = std::make_shared<std::promise<result<T>>>();
@@ -64,6 +70,7 @@ public:
     [[nodiscard]] const group_settings& settings() const { return settings_; }
 
 private:
+    [[nodiscard]] bool on_loop() const { return std::this_thread::get_id() == loop_thread_; }
     bool post(std::function<void()> what);
     void run(const std::shared_ptr<std::promise<result<void>>>& opened);
 
@@ -72,8 +79,10 @@ private:
     std::mutex loop_mutex_;
     std::unique_ptr<event_loop> loop_;  // null once it has ended
     std::unique_ptr<group_worker> worker_;
+    std::mutex thread_mutex_;
     std::thread thread_;
-    std::thread::id loop_thread_;
+    std::thread::id loop_thread_;  // set before `start` returns
+    result<void> left_;            // once the thread has ended
 };
 
 bool group_thread::post(std::function<void()> what) {
@@ -86,12 +95,12 @@ bool group_thread::post(std::function<void()> what) {
 result<void> group_thread::start() {
     auto opened = std::make_shared<std::promise<result<void>>>();
     auto outcome = opened->get_future();
-    thread_ = std::thread([this, opened] { run(opened); });
-    loop_thread_ = thread_.get_id();
+    thread_ = std::thread([self = shared_from_this(), opened] { self->run(opened); });
     return outcome.get();
 }
 
 void group_thread::run(const std::shared_ptr<std::promise<result<void>>>& opened) {
+    loop_thread_ = std::this_thread::get_id();
     worker_ = std::make_unique<group_worker>(*loop_, desk, settings_);
     auto outcome = worker_->open(state_);
     const bool usable = outcome.has_value();
@@ -104,20 +113,31 @@ void group_thread::run(const std::shared_ptr<std::promise<result<void>>>& opened
 }
 
 result<void> group_thread::leave() {
+    bool first = false;
     {
         const std::lock_guard lock(desk.mutex);
-        if (std::exchange(desk.left, true)) return {};
+        first = !std::exchange(desk.left, true);
     }
-    desk.changed.notify_all();
-    auto outcome = std::make_shared<result<void>>();
-    post([this, outcome] {
-        worker_->leave([this, outcome](result<void> left) {
-            *outcome = std::move(left);
-            loop_->stop();
+    if (first) {
+        desk.changed.notify_all();
+        post([this] {
+            worker_->leave([this](result<void> left) {
+                left_ = std::move(left);
+                loop_->stop();
+            });
         });
-    });
+    }
+    if (on_loop()) {
+        return fail(
+            errc::invalid_argument,
+            "the group is being left, but a callback of a stop token cannot wait for it; leave it from "
+            "another "
+            "thread"
+        );
+    }
+    const std::lock_guard lock(thread_mutex_);
     if (thread_.joinable()) thread_.join();
-    return *outcome;
+    return left_;
 }
 
 struct lease::impl {
@@ -268,7 +288,8 @@ result<group> group::join(group_settings settings) {
         return fail(errc::invalid_argument, fmt::format("resource \"{}\" is named twice", *twice));
     }
     const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease);
-    auto thread = std::make_shared<group_thread>(std::move(settings), std::move(*state));
+    const auto thread = std::make_shared<group_thread>(std::move(settings), std::move(*state));
+    group joined(std::make_unique<impl>(impl{thread}));  // leaves where it is not returned
     if (auto started = thread->start(); !started) return tl::unexpected(std::move(started.error()));
 
     auto& desk = thread->desk;
@@ -284,8 +305,7 @@ result<group> group::join(group_settings settings) {
             retry_advice::after_delay
         );
     }
-    lock.unlock();
-    return group(std::make_unique<impl>(impl{std::move(thread)}));
+    return result<group>(std::move(joined));
 }
 
 group::group(std::unique_ptr<impl> inside) : impl_(std::move(inside)) {}

@@ -54,6 +54,7 @@ TEST_F(Callbacks, ARelaysThatThrowsEndsTheRunInOrder) {
     leads.on_leadership = [](const leadership_change&) { fail_here(); };
     expect_told(relay(leads).run(), "on_leadership");
 
+    shop.commit({numbered(2, 1)});
     auto throughput = files.relay();
     throughput.throughput_every = 1ms;
     throughput.on_throughput = [](const relay_throughput&) { fail_here(); };

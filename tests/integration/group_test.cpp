@@ -4,9 +4,14 @@
 #include <millrace/group.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -126,6 +131,36 @@ TEST_F(GroupAlone, ANewcomerGetsItsShareAfterTheOwnerWasAskedAndReleased) {
     ASSERT_TRUE(taken) << taken.error().detail;
     EXPECT_GT(taken->epoch(), given.epoch());
     EXPECT_FALSE(given.valid());
+}
+
+TEST_F(GroupAlone, IsLeftAndDestroyedFromWithinACallbackOfAStopToken) {
+    std::optional<group> first(join(settings("first")));
+    std::vector<lease> held;
+    for (int i = 0; i < 3; ++i) {
+        auto lease = first->acquire(patience);
+        ASSERT_TRUE(lease) << lease.error().detail;
+        held.push_back(std::move(*lease));
+    }
+    std::optional<result<void>> left;
+    std::atomic<bool> done{false};
+    const auto leave = [&] {
+        if (left) return;  // the leaving itself stops the others
+        left.emplace();
+        left = first->leave();
+        first.reset();
+        done = true;
+    };
+    std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> callbacks;
+    for (const auto& lease : held)
+        callbacks.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(lease.stop(), leave));
+    auto second = join(settings("second"));
+    ASSERT_TRUE(support::eventually(patience, [&] { return done.load(); }));
+    ASSERT_FALSE(*left);
+    EXPECT_EQ(left->error().code, errc::invalid_argument);
+    for (int i = 0; i < 3; ++i) {
+        const auto lease = second.acquire(patience);
+        EXPECT_TRUE(lease) << lease.error().detail;
+    }
 }
 
 TEST_F(GroupAlone, TypedErrorsForWhatCannotBeAcquired) {
