@@ -11,7 +11,7 @@ namespace {
 
 constexpr nanoseconds beat_max = std::chrono::milliseconds{250};
 
-// For the last writes to the state, beyond the drain limit.
+// Beyond the drain limit: what the group takes for its last writes, and then for the end of the session.
 constexpr nanoseconds goodbye = std::chrono::milliseconds{800};
 
 }  // namespace
@@ -86,8 +86,7 @@ void member::stop(completion<void> done) {
     loop_.call_at(loop_.now() + stop_limit_, alive_.guard([finish] {
         finish(fail(
             errc::unavailable,
-            "the group's state did not answer while this worker left; its "
-            "session will lapse",
+            "the group's state did not answer while this worker left; its session will lapse",
             retry_advice::never,
             true
         ));

@@ -254,6 +254,7 @@ void coordinator::yield_to(const worker_row& other) {
         )};
     for (const auto& shard : active_leases())
         release_early(shard, why);
+    release_asked();
     announce_failure(std::move(why));
 }
 

@@ -17,8 +17,9 @@ constexpr auto start_pause = std::chrono::milliseconds{200};
 // Writes that give shards back, at a time: a worker that stops may hold thousands.
 constexpr std::size_t releases_in_flight_max = 32;
 
-// After the drain limit, the last writes get so long before the session's end has to do.
-constexpr auto last_writes = std::chrono::seconds{5};
+// After the drain limit, the last writes get so long before the session's end, which frees all at once, has
+// to do.
+constexpr auto last_writes = std::chrono::milliseconds{500};
 
 }  // namespace
 
@@ -362,13 +363,14 @@ void coordinator::drain() {
         tell(log_level::warning, "lease.drain_limit", "shard", shard.value(), why.detail);
         release_early(shard, std::move(why));
     }
+    release_asked();
 }
 
 // Without waiting for whoever works on it: from its last acknowledged position.
 void coordinator::release_early(const shard_id& shard, error why) {
     if (granted_.contains(shard)) actions_.emplace_back(lease_lost{shard, std::move(why), false});
     granted_.erase(shard);
-    step_lease(shard, lease_machine::release{});
+    to_release_.insert(shard);
 }
 
 }  // namespace millrace

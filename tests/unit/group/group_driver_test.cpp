@@ -372,7 +372,7 @@ TEST_F(GroupDriver, StopGivesUpAfterTheDrainLimitWhileTheStoreIsDown) {
     ASSERT_EQ(a.held.size(), 4U);
     plan.down = true;
     a.stop();
-    world.run_for(6900ms);
+    world.run_for(2400ms);
     EXPECT_FALSE(a.group_stopped);
     world.run_for(1s);
     ASSERT_TRUE(a.group_stopped);

@@ -101,6 +101,31 @@ TEST_F(GroupLife, ManyShardsAreGivenBackAFewAtATime) {
     EXPECT_TRUE(a.stopped->has_value());
 }
 
+TEST_F(GroupLife, ManyShardsThatAreNotBackAtTheDrainLimitAreReleasedAFewAtATime) {
+    stream->shards = shards_named(200);
+    plan.latency_min = plan.latency_max = 10ms;
+    settings.group.drain_limit = 1s;
+    auto& a = run("a");
+    world.run_for(10s);
+    ASSERT_EQ(a.held.size(), 200U);
+    a.release_at_once = false;
+    const auto given_back = [&] {
+        return std::count_if(stream->shards.begin(), stream->shards.end(), [&](const listed_shard& s) {
+            return row(s.shard.value()).owner.value().empty();
+        });
+    };
+    a.stop();
+    for (int i = 0; i < 1100 && given_back() == 0; ++i)
+        world.run_for(1ms);
+    EXPECT_GT(given_back(), 0);
+    EXPECT_LE(given_back(), 32);
+    world.run_for(2s);
+    EXPECT_EQ(given_back(), 200);
+    EXPECT_EQ(a.losses.size(), 200U);
+    ASSERT_TRUE(a.stopped);
+    EXPECT_TRUE(a.stopped->has_value());
+}
+
 TEST_F(GroupLife, AllShardsModeHoldsEverythingWithoutASessionOrAnOwner) {
     settings.group.all_shards = true;
     auto& a = run("a");
