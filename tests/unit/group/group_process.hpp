@@ -29,12 +29,16 @@ public:
         ++asked;
         result<stream_listing> reply = *now;
         if (refuses) reply = tl::unexpected(*refuses);
-        home_.call_at(home_.now() + takes, [done = std::move(done), reply] { done(reply); });
+        if (fails) reply = fail(errc::unavailable, "the stream does not answer", retry_advice::after_delay);
+        home_.call_at(home_.now() + takes, [done = std::move(done), reply = std::move(reply)] {
+            done(reply);
+        });
     }
 
     std::shared_ptr<stream_listing> now;
     std::optional<error> refuses;
     nanoseconds takes{0};
+    bool fails{false};
     int asked{0};
 
 private:

@@ -2,8 +2,16 @@
 #include "group/coordinator.hpp"
 #include "group_world.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
 
 namespace millrace::sim {
 namespace {
@@ -189,6 +197,114 @@ TEST_F(RecreatedStream, RowsThatCannotBeSetAsideAreToldAndTriedOncePerTick) {
     world.run_for(60s);
     EXPECT_EQ(group_row_now()->stream_identity, "made at 2");
     EXPECT_EQ(b.held.size(), 4U);
+}
+
+// Positions tell of which stream they are: a thousand to each. Workers that sleep, listings that are old or
+// do not come, rows that an operator deletes under a lease, and a store that loses requests and replies.
+struct RecreatedAgainAndAgain : GroupWorld {
+    static constexpr std::uint64_t span = 1'000;
+
+    [[nodiscard]] std::string name_of(std::uint64_t generation) const {
+        return fmt::format("made at {}", generation);
+    }
+    [[nodiscard]] static std::uint64_t generation_of(const checkpoint& at) {
+        std::uint64_t generation = 0;
+        while (at.position.sequence >= sequence_number{(generation + 1) * span})
+            ++generation;
+        return generation;
+    }
+
+    void watch_rows(std::uint64_t seed) {
+        table.observe([this, seed](const std::string&, const lease_row* before, const lease_row* after) {
+            const auto* old = before == nullptr ? nullptr : std::get_if<shard_row>(before);
+            const auto* next = after == nullptr ? nullptr : std::get_if<shard_row>(after);
+            if (old == nullptr || next == nullptr) return;
+            EXPECT_GE(next->epoch, old->epoch) << "seed " << seed;
+            const auto group = group_row_now();
+            if (!group || !old->checkpoint) return;
+            if (group->stream_identity != name_of(generation_of(*old->checkpoint))) return;
+            // Of the stream that the group is in: it stays.
+            ASSERT_TRUE(next->checkpoint) << "seed " << seed << ": " << next->shard.value();
+            EXPECT_GE(next->checkpoint->position, old->checkpoint->position) << "seed " << seed;
+        });
+    }
+
+    void make_anew() {
+        auto next = std::make_shared<stream_listing>(*stream);
+        next->identity = name_of(++generation);
+        stream = std::move(next);
+    }
+
+    // As whoever reads does: on from the checkpoint, or from the start of the stream that is there now.
+    void work(worker& w) {
+        for (const auto& [shard, lease] : w.held) {
+            if (!w.acts_on(shard)) continue;
+            auto& reached = position_of[{&w, shard, lease.epoch}];
+            const auto begin = lease.checkpoint ? *lease.checkpoint : at(generation * span);
+            if (reached == 0) reached = std::stoull(begin.position.sequence.to_string());
+            if (reached / span == generation) (void)w.group->advance(shard, lease.epoch, at(++reached), 1);
+        }
+    }
+
+    static checkpoint at(std::uint64_t n) {
+        return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
+    }
+
+    std::uint64_t generation{1};
+    std::map<std::tuple<const worker*, shard_id, epoch>, std::uint64_t> position_of;
+};
+
+TEST_F(RecreatedAgainAndAgain, TheNewStreamsCheckpointsStayAndAllEndInTheLatest) {
+    settings.group.checkpoint_every = 100ms;
+    settings.group.shard_list_every = 4s;
+    settings.group.discover_every = 3s;
+    settings.lease = 2s;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        workers.clear();
+        position_of.clear();
+        table = lease_table{};
+        random = rng{seed};
+        generation = 0;
+        stream = std::make_shared<stream_listing>(*stream);
+        make_anew();
+        watch_rows(seed);
+        plan = faults{};
+        if (seed % 2 == 0) plan.lost_reply = plan.late = plan.unavailable = plan.doubled = plan.throttled = 4;
+        for (int i = 0; i < 3; ++i)
+            run(fmt::format("w{}", i), fmt::format("m{}", i));
+        for (int t = 0; t < 400; ++t) {
+            world.run_for(50ms);
+            auto& w = *workers[random.below(3)];
+            if (random.chance(2)) w.pause();
+            if (random.chance(8)) w.resume();
+            if (random.chance(10)) w.lister.fails = !w.lister.fails;
+            if (random.chance(10)) w.lister.takes = milliseconds{random.below(3'000)};
+            if (random.chance(30)) w.lister.now = stream;
+            if (random.chance(1)) make_anew();
+            if (seed % 3 == 0 && random.chance(1)) {
+                const auto& shard = stream->shards[random.below(4)].shard;
+                (void)table.remove(shard, row(shard.value()).version, "operator");
+            }
+            for (const auto& one : workers)
+                work(*one);
+        }
+        plan = plan.calm();
+        for (const auto& w : workers) {
+            w->lister.now = stream;
+            w->lister.fails = false;
+            w->lister.takes = 0s;
+            w->resume();
+        }
+        world.run_for(60s);
+        ASSERT_TRUE(each_shard_has_one_holder()) << "seed " << seed;
+        ASSERT_EQ(group_row_now()->stream_identity, name_of(generation)) << "seed " << seed;
+        for (const auto& shard : stream->shards) {
+            const auto known = row(shard.shard.value());
+            if (!known.checkpoint) continue;
+            EXPECT_EQ(generation_of(*known.checkpoint), generation) << "seed " << seed;
+        }
+        ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    }
 }
 
 }  // namespace
