@@ -141,7 +141,6 @@ void session_machine::register_anew(mono_time now) {
     must_read_ = false;
     ever_confirmed_ = false;
     namesakes_.reset();
-    namesake_processes_.clear();
     retry_at_ = now;
     next_list_ = now;
 }

@@ -181,7 +181,6 @@ private:
     mono_time give_up_at_{};  // deregistering
 
     std::optional<std::map<incarnation, namesake>> namesakes_;  // empty until the first listing
-    std::map<incarnation, process_identity> namesake_processes_;
     mono_time next_list_{};
 };
 
