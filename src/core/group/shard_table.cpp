@@ -10,7 +10,7 @@ bool shard_table::put(const shard_row& row, step_count seen) {
     const auto [found, created] = rows_.try_emplace(row.shard, entry{row, seen, seen});
     auto& known = found->second;
     if (created) return true;
-    if (std::pair(row.epoch, row.version) < std::pair(known.row.epoch, known.row.version)) return false;
+    if (is_newer(known.row, row)) return false;
     known.seen = seen;
     if (row.owner != known.row.owner) known.owner_seen = seen;
     if (row == known.row) return false;

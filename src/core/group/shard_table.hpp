@@ -40,8 +40,7 @@ struct shard_status {
 
 class shard_table {
 public:
-    /// Takes a row unless a newer one is known; true if it changed anything. Epoch decides before version,
-    /// for a row that was deleted and created anew counts its versions from elsewhere.
+    /// Takes a row unless a newer one is known; true if it changed anything.
     bool put(const shard_row& row, step_count seen);
 
     /// Takes a complete listing that was begun at `begun`; rows that it lacks are forgotten unless they were

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -90,6 +91,12 @@ struct shard_row {
 
     bool operator==(const shard_row&) const = default;
 };
+
+/// Of two rows of one shard: the epoch decides before the version, for a row that was deleted and created
+/// anew counts its versions from elsewhere.
+[[nodiscard]] inline bool is_newer(const shard_row& row, const shard_row& than) {
+    return std::pair(row.epoch, row.version) > std::pair(than.epoch, than.version);
+}
 
 using lease_row = std::variant<group_row, worker_row, shard_row>;
 

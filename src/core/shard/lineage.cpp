@@ -17,7 +17,7 @@ rows_by_shard newest_rows(std::span<const shard_row> rows) {
     newest.reserve(rows.size());
     for (const auto& row : rows) {
         auto& slot = newest.try_emplace(row.shard.value(), &row).first->second;
-        if (slot->version < row.version) slot = &row;
+        if (is_newer(row, *slot)) slot = &row;
     }
     return newest;
 }

@@ -55,7 +55,7 @@ struct lineage {
 
 /// A listed shard with `has_row == false` is to be given a row with its `parents`, whatever its stage: rows
 /// may be created in any order, for a listed parent without a row holds its children back, too. If `rows`
-/// holds a shard twice (a listing in pages may), the row of the higher version counts. Linear time.
+/// holds a shard twice (a listing in pages may), the newer row counts. Linear time.
 [[nodiscard]] lineage trace_lineage(std::span<const listed_shard> listed, std::span<const shard_row> rows);
 
 /// What a finished shard that is listed as open means, and what to do.
