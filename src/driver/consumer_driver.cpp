@@ -121,9 +121,7 @@ void consumer_driver::impl::granted(const lease_grant& grant) {
         counters,
         failures,
         alive.guard([this] { sweep(); })};
-    const auto stream = leases->stream();
-    const auto pin = std::chrono::floor<std::chrono::seconds>(stream ? stream->now : loop.wall());
-    auto made = std::make_unique<shard_driver>(around, grant, pin);
+    auto made = std::make_unique<shard_driver>(around, grant);
     auto& shard = *shards.emplace(grant.shard, std::move(made)).first->second;
     by_member.emplace(shard.memory_member(), &shard);
     shard.start(held_back);

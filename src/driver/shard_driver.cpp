@@ -23,12 +23,12 @@ start_position first_position(const lease_grant& grant) {
 
 }  // namespace
 
-shard_driver::impl::impl(const shard_surroundings& surroundings, lease_grant granted, wall_time pin)
+shard_driver::impl::impl(const shard_surroundings& surroundings, lease_grant granted)
     : around(surroundings),
       grant(std::move(granted)),
       still_owner([guard = grant.guard] { return guard->may_act(); }),
       member(around.memory.join()),
-      reader(around.options, first_position(grant), pin),
+      reader(around.options, first_position(grant)),
       lease_pause(around.options.backoff_min, around.options.backoff_max),
       assign_pause(around.options.retry_min, around.options.retry_max),
       inbox(std::make_shared<shard_inbox>(around.loop, [this] { on_reports(); })),
@@ -315,8 +315,8 @@ void shard_driver::impl::count() {
     counted = is;
 }
 
-shard_driver::shard_driver(const shard_surroundings& around, lease_grant grant, wall_time pin)
-    : impl_(std::make_unique<impl>(around, std::move(grant), pin)) {}
+shard_driver::shard_driver(const shard_surroundings& around, lease_grant grant)
+    : impl_(std::make_unique<impl>(around, std::move(grant))) {}
 
 shard_driver::~shard_driver() = default;
 

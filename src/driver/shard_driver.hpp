@@ -59,8 +59,7 @@ struct shard_surroundings {
 
 class shard_driver {
 public:
-    /// `pin` is the stream's time, for a start at LATEST.
-    shard_driver(const shard_surroundings& around, lease_grant grant, wall_time pin);
+    shard_driver(const shard_surroundings& around, lease_grant grant);
     ~shard_driver();
     shard_driver(const shard_driver&) = delete;
     shard_driver& operator=(const shard_driver&) = delete;

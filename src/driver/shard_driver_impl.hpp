@@ -18,7 +18,7 @@
 namespace millrace {
 
 struct shard_driver::impl {
-    impl(const shard_surroundings& surroundings, lease_grant granted, wall_time pin);
+    impl(const shard_surroundings& surroundings, lease_grant granted);
     ~impl();
     impl(const impl&) = delete;
     impl& operator=(const impl&) = delete;

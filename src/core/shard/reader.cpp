@@ -12,13 +12,12 @@ constexpr std::uint32_t failures_that_last = 8;
 
 }  // namespace
 
-shard_reader::shard_reader(const shard_options& options, start_position start, wall_time pin)
+shard_reader::shard_reader(const shard_options& options, start_position start)
     : read_interval_(options.read_interval),
       tip_interval_(options.tip_interval),
       backoff_(options.backoff_min, options.backoff_max),
       pace_(options.reads_per_second.value_or(0), options.read_bytes_per_second.value_or(0)),
-      start_(std::move(start)),
-      pin_(pin) {}
+      start_(std::move(start)) {}
 
 start_position shard_reader::reopen_at() const {
     if (last_read_) return from::after{*last_read_};
@@ -28,10 +27,7 @@ start_position shard_reader::reopen_at() const {
 shard_reader::action shard_reader::request() {
     state_ = state::requesting;
     if (cursor_) return read{*cursor_};
-    const auto at = reopen_at();
-    // The next cursor must not be a fresh LATEST: it would lie behind what came in since this one.
-    if (std::holds_alternative<from::latest>(start_)) start_ = from::timestamp{pin_};
-    return open{at};
+    return open{reopen_at()};
 }
 
 /// A new cursor is made when it can be used at once, so that it does not age.

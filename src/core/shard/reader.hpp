@@ -1,8 +1,8 @@
 /// Decides when one shard is read and from where.
 ///
 /// Keeps the position of the last record that was *read*, apart from what is acknowledged: a cursor that must
-/// be renewed goes on there. If nothing was read yet it goes back to the start, and a start at LATEST is
-/// pinned to a moment first, so that a renewal never skips what came in between.
+/// be renewed goes on there. If nothing was read yet it goes back to the start, which is never LATEST: a
+/// group pins that to a moment when it begins, so that a renewal never skips what came in between.
 ///
 /// It keeps to the limits of the stream (`read_pace.hpp`) and to the user's shortest interval.
 ///
@@ -87,8 +87,7 @@ public:
         notice say{notice::none};
     };
 
-    /// `pin` is the stream's time when the start was decided, for a start at LATEST.
-    shard_reader(const shard_options& options, start_position start, wall_time pin);
+    shard_reader(const shard_options& options, start_position start);
 
     /// `now` never decreases. One random number a step.
     [[nodiscard]] outcome step(mono_time now, std::uint64_t random, const event& what);
@@ -114,7 +113,6 @@ private:
     backoff backoff_;
     read_pace pace_;
     start_position start_;
-    wall_time pin_;
     std::optional<position> last_read_;
     std::optional<read_cursor> cursor_;
     state state_{state::idle};

@@ -170,19 +170,6 @@ TEST_F(ShortLivedCursors, ASlowHandlerCostsTheCursorButNoRecordAndNoRepetition) 
     EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 1 2", "0: 3 4", "0: 5 6", "0: 7 8"}));
 }
 
-TEST_F(ShortLivedCursors, LatestLosesNothingWhenItsCursorExpiresBeforeTheFirstRecord) {
-    append(1, 1);
-    world.run_for(5s);
-    grant(0, from::latest{});
-    world.run_for(10ms);
-    plan.down = true;
-    append(2, 3);
-    world.run_for(10s);
-    plan.down = false;
-    world.run_for(20s);
-    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 2 3"}));
-}
-
 TEST_F(ConsumerDriver, TheNextReadIsUnderWayWhileTheHandlerWorks) {
     options.read_records = 100;
     options.batch_records = 100;

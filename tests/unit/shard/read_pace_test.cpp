@@ -121,7 +121,7 @@ public:
         shard_options options;
         options.reads_per_second = 5;
         options.read_bytes_per_second = 2 * mib;
-        reader_.emplace(options, from::trim_horizon{}, wall_time{});
+        reader_.emplace(options, from::trim_horizon{});
         take(start, R::started{});
         take(start, R::opened{read_cursor{"c"}});
     }

@@ -18,13 +18,12 @@ using notice = R::notice;
 // Scripts: at this time, this happened; the reader answers with this action. Times are offsets from the
 // start.
 struct ShardReader : testing::Test {
-    static constexpr wall_time pin{milliseconds{5'000}};
     static constexpr shard_options pace{
         .read_interval = 0ms, .tip_interval = 1s, .backoff_min = 100ms, .backoff_max = 400ms};
 
     explicit ShardReader(shard_options options = pace) : options_(options) {}
 
-    void from(start_position start) { reader.emplace(options_, std::move(start), pin); }
+    void from(start_position start) { reader.emplace(options_, std::move(start)); }
 
     R::outcome step(nanoseconds t, const R::event& what) {
         // The largest draw of each limit, so that pauses are 100, 200, 400, 400 ms.
@@ -201,23 +200,6 @@ TEST_F(ShardReader, ARenewalBeforeTheFirstRecordGoesBackToTheStart) {
     after(0ms, R::started{});
     after(0ms, opened("c0"));
     EXPECT_EQ(after(10ms, failed(errc::expired_cursor)), open(from::after{at(3)}));
-}
-
-TEST_F(ShardReader, LatestIsPinnedSoThatARenewalBeforeTheFirstRecordLosesNothing) {
-    from(from::latest{});
-    EXPECT_EQ(after(0ms, R::started{}), open(from::latest{}));
-    EXPECT_EQ(after(0ms, opened("c0")), read("c0"));
-    EXPECT_EQ(after(10ms, failed(errc::throttled)), wait(110ms));
-    EXPECT_EQ(after(110ms, R::woken{}), read("c0"));  // the cursor is kept: it is still valid
-    EXPECT_EQ(after(120ms, failed(errc::expired_cursor)), wait(320ms));
-    EXPECT_EQ(after(320ms, R::woken{}), open(from::timestamp{pin}));
-}
-
-TEST_F(ShardReader, AnOpenAtLatestWithoutAnAnswerIsRepeatedAtThePinnedMoment) {
-    from(from::latest{});
-    after(0ms, R::started{});
-    EXPECT_EQ(after(10ms, failed(errc::unavailable)), wait(110ms));
-    EXPECT_EQ(after(110ms, R::woken{}), open(from::timestamp{pin}));
 }
 
 TEST_F(ShardReader, ThrottledItBacksOffUpToTheCapAndKeepsItsCursor) {
