@@ -123,14 +123,24 @@ TEST(PostgresKafkaMoves, GoesOnAfterARestoreFromADump) {
     shop.put(topic, "k", "2");
     shop.put(topic, "k", "3");
     const auto dump = folder.file("dump.sql");
-    ASSERT_EQ(support::run({"pg_dump", "--dbname", shop.url(), "--file", dump}).status, 0);
+    ASSERT_EQ(support::run({"/usr/bin/env", "pg_dump", "--dbname", shop.url(), "--file", dump}).status, 0);
     shop.outbox({"resume"});
     shop.put(topic, "k", "4");
     ASSERT_TRUE(shop.empties(patience)) << shop.log();
 
     // As it was at the time of the dump: 2 and 3 are back, 4 was never written, and all is paused.
-    shop.sql().execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-    const auto restored = support::run({"psql", shop.url(), "-qX", "-f", dump});
+    const auto restored = support::run(
+        {"/usr/bin/env",
+         "psql",
+         shop.url(),
+         "-qX1",
+         "-v",
+         "ON_ERROR_STOP=1",
+         "-c",
+         "DROP SCHEMA public CASCADE; CREATE SCHEMA public",
+         "-f",
+         dump}
+    );
     ASSERT_EQ(restored.status, 0) << restored.errors;
     EXPECT_EQ(shop.waiting(), 2);
     shop.put(topic, "k", "5");

@@ -45,7 +45,10 @@ struct chaos {
         if (random.chance(10)) w.table.skip_ids(static_cast<std::int64_t>(random.below(1000)));
         std::string value = random.chance(3) ? "bad" : random.chance(3) ? "mends" : "v";
         w.table.insert(
-            tx, id, {.topic = random.chance(70) ? "t" : "u", .key = key, .value = std::move(value)}
+            tx,
+            id,
+            {.topic = random.chance(70) ? "t" : "u", .key = key, .value = std::move(value)},
+            random.chance(2) ? "no headers" : ""
         );
         busy.insert(key);
         const auto commits = !random.chance(15);
@@ -81,6 +84,8 @@ struct chaos {
             if (w.random.chance(1)) set_faults();
             if (w.random.chance(1)) topic_down = !topic_down;
             if (w.random.below(300) == 0) replay();
+            if (w.random.below(150) == 0)
+                pause_or_resume(w.random.chance(60) ? "t" : w.random.chance(50) ? "u" : "");
             if (w.random.below(400) == 0) {
                 w.driver->halt();
                 w.driver->start(epoch{++life});
@@ -89,6 +94,8 @@ struct chaos {
         w.outbox_faults = w.outbox_faults.calm();
         w.sink_faults = w.sink_faults.calm();
         topic_down = false;
+        for (const auto* topic : {"t", "u", ""})
+            w.table.resume(topic);
         settled = w.run_until_empty(300s);
     }
 
@@ -106,6 +113,10 @@ struct chaos {
     void replay() {
         if (w.table.parked().empty()) return;
         w.table.replay(*w.table.parked().begin());
+    }
+
+    void pause_or_resume(const std::string& topic) {
+        w.table.paused().contains(topic) ? w.table.resume(topic) : w.table.pause(topic);
     }
 
     relay_world w;
