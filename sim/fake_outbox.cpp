@@ -243,23 +243,20 @@ void fake_outbox::fetch(fetch_request request, completion<fetch_reply> done) {
             std::make_shared<fetch_round>(table, world, request, pause, std::move(finish))->start();
         },
         [this, done = std::move(done)](result<fetch_reply> reply) {
-            if (reply) {
-                identity_seen_ = reply->table_identity;
-                generation_seen_ = reply->replay_generation;
-            }
+            if (reply) generation_seen_ = reply->replay_generation;
             done(std::move(reply));
         }
     );
 }
 
 void fake_outbox::remove(
-    std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done
+    std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done
 ) {
     // At READ COMMITTED the epoch in a DELETE is no fence: sometimes a zombie's passes.
     const auto passes = link_.random().chance(50);
     // Not every mark is remembered, but one that must not be used any more is.
-    const auto remembers = low_water == row_id{} || link_.random().chance(50);
-    outbox_start hint{{}, low_water, identity_seen_, generation_seen_};
+    const auto remembers = mark.low_water == row_id{} || link_.random().chance(50);
+    outbox_start hint{{}, mark.low_water, std::move(mark.table_identity), generation_seen_};
     link_.change<std::uint64_t>(
         "remove",
         [&table = table_, hint = std::move(hint), delivered = std::move(delivered), mine, passes, remembers](
@@ -281,7 +278,11 @@ void fake_outbox::remove(
 void fake_outbox::bury(bury_request request, epoch mine, completion<void> done) {
     link_.change<void>(
         "bury",
-        [&table = table_, request = std::move(request), mine] { return table.bury(request, mine); },
+        [&table = table_, request = std::move(request), mine]() -> result<void> {
+            if (request.table_identity != table.identity())
+                return fail(errc::not_owner, "the outbox was made anew; nothing was moved");
+            return table.bury(request, mine);
+        },
         std::move(done)
     );
 }

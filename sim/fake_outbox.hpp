@@ -140,7 +140,7 @@ public:
         : table_(table), link_(world, client, random, plan, "the outbox") {}
 
     void fetch(fetch_request request, completion<fetch_reply> done) override;
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override;
     void bury(bury_request request, epoch mine, completion<void> done) override;
     void start(completion<outbox_start> done) override;
@@ -152,7 +152,6 @@ public:
 private:
     outbox_table& table_;
     link link_;
-    std::string identity_seen_;  // a DELETE never reaches a table that was made anew
     std::uint64_t generation_seen_{0};
     std::shared_ptr<const char> watching_;
 };

@@ -50,11 +50,11 @@ public:
             }
         );
     }
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override {
         inner_->remove(
             std::move(delivered),
-            low_water,
+            mark,
             mine,
             [this, done = std::move(done)](result<std::uint64_t> deleted) {
                 if (!deleted) health_.trouble(who_);

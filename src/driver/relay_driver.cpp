@@ -118,7 +118,7 @@ struct relay_driver::impl {
         }
         source.remove(
             std::move(a.delivered),
-            a.low_water,
+            std::move(a.mark),
             mine,
             alive.guard([this, n = a.number](result<std::uint64_t> outcome) {
                 dispatch(relay_event::removed{n, std::move(outcome)});

@@ -75,14 +75,16 @@ struct OutboxSource : testing::TestWithParam<outbox_source_case> {
         auto reply =
             await<fetch_reply>([&](auto done) { source.fetch(std::move(request), std::move(done)); });
         EXPECT_TRUE(reply) << reply.error().detail;
+        identity = reply->table_identity;
         return reply.value();
     }
     result<std::uint64_t> remove(std::vector<id_range> ranges, epoch e = owner, row_id low_water = {}) {
         return await<std::uint64_t>([&](auto done) {
-            source.remove(std::move(ranges), low_water, e, std::move(done));
+            source.remove(std::move(ranges), {low_water, identity}, e, std::move(done));
         });
     }
     result<void> bury(bury_request request, epoch e = owner) {
+        request.table_identity = identity;
         return await<void>([&](auto done) { source.bury(std::move(request), e, std::move(done)); });
     }
     outbox_start start() {
@@ -130,6 +132,7 @@ struct OutboxSource : testing::TestWithParam<outbox_source_case> {
         return made;
     }();
     outbox_source& source = world->source();
+    std::string identity;  ///< Of the table that was read last.
 };
 
 }  // namespace millrace::test

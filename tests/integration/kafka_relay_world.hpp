@@ -62,7 +62,7 @@ public:
         loop_.post([done = std::move(done), reply = std::move(reply)] { done(reply); });
     }
 
-    void remove(std::vector<id_range> delivered, row_id, epoch, completion<std::uint64_t> done) override {
+    void remove(std::vector<id_range> delivered, table_mark, epoch, completion<std::uint64_t> done) override {
         const auto before = rows_.size();
         for (const auto& range : delivered)
             rows_.erase(rows_.lower_bound(range.first.value()), rows_.upper_bound(range.last.value()));

@@ -64,9 +64,9 @@ public:
     void fetch(fetch_request request, completion<fetch_reply> done) override {
         inner_->fetch(std::move(request), std::move(done));
     }
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override {
-        inner_->remove(std::move(delivered), low_water, mine, std::move(done));
+        inner_->remove(std::move(delivered), mark, mine, std::move(done));
     }
     void bury(bury_request request, epoch mine, completion<void> done) override {
         inner_->bury(std::move(request), mine, std::move(done));

@@ -33,7 +33,12 @@ struct deletes_at_once : outbox_through {
                     std::vector<id_range> all;
                     for (const auto& row : reply->ahead->rows())
                         all.push_back({row.id, row.id});
-                    inner_->remove(std::move(all), {}, mine_, [](const result<std::uint64_t>&) {});
+                    inner_->remove(
+                        std::move(all),
+                        {{}, reply->table_identity},
+                        mine_,
+                        [](const result<std::uint64_t>&) {}
+                    );
                 }
                 done(std::move(reply));
             })
@@ -50,12 +55,12 @@ TEST_F(RelayBreakage, ADeleteBeforeTheAcknowledgement) {
 // Says that the rows were deleted, and leaves them.
 struct no_deletes : outbox_through {
     using outbox_through::outbox_through;
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override {
         (void)mine;
         inner_->remove(
             {},
-            low_water,
+            mark,
             epoch{},
             [delivered = std::move(delivered), done](const result<std::uint64_t>&) { done(delivered.size()); }
         );
@@ -70,10 +75,10 @@ TEST_F(RelayBreakage, ADeleteThatIsDropped) {
 // Deletes only long after it was asked to.
 struct late_deletes : outbox_through {
     using outbox_through::outbox_through;
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override {
-        waiting_.push_back([this, delivered = std::move(delivered), low_water, mine, done] {
-            inner_->remove(delivered, low_water, mine, done);
+        waiting_.push_back([this, delivered = std::move(delivered), mark, mine, done] {
+            inner_->remove(delivered, mark, mine, done);
         });
         if (waiting_.size() > 50) std::exchange(waiting_, {}).front()();
     }
@@ -89,10 +94,10 @@ TEST_F(RelayBreakage, MoreIsPublishedAgainAfterACrashThanWasInFlight) {
 // Deletes whole ranges, also the ids that were never read.
 struct wide_deletes : outbox_through {
     using outbox_through::outbox_through;
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override {
         if (!delivered.empty()) delivered = {{delivered.front().first, delivered.back().last}};
-        inner_->remove(std::move(delivered), low_water, mine, std::move(done));
+        inner_->remove(std::move(delivered), mark, mine, std::move(done));
     }
 };
 

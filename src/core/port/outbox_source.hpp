@@ -143,6 +143,12 @@ struct outbox_start {
     std::uint64_t replay_generation{0};
 };
 
+/// The table that rows were read from, and so what their ids mean.
+struct table_mark {
+    row_id low_water;            ///< Nothing waits at or below it. Zero when nothing can be said.
+    std::string table_identity;  ///< As in the reply that the rows came with.
+};
+
 /// Moves rows to the dead letters. Locks the lease row and compares the epoch in the same transaction.
 struct bury_request {
     enum class condition : std::uint8_t {
@@ -157,7 +163,8 @@ struct bury_request {
     std::string reason;  ///< Short and stable, such as `refused_record`.
     std::string detail;
     std::uint32_t attempts{1};
-    nanoseconds tried_for{0};  ///< Since the first of these attempts was refused.
+    nanoseconds tried_for{0};      ///< Since the first of these attempts was refused.
+    std::string table_identity{};  ///< As in `table_mark`: of another table nothing is moved.
 };
 
 class outbox_source {
@@ -167,18 +174,19 @@ public:
     virtual void fetch(fetch_request request, completion<fetch_reply> done) = 0;
 
     /// Deletes delivered rows. The ranges hold only ids that this owner read and saw acknowledged, so it is
-    /// safe under any epoch; the epoch only limits a zombie's work. Returns the number of rows deleted;
-    /// `not_owner` when ranges are given, nothing of them was deleted and the lease row holds another epoch.
+    /// safe under any epoch; the epoch only limits a zombie's work. Of another table than the one they were
+    /// read from nothing is deleted. Returns the number of rows deleted; `not_owner` when ranges are given,
+    /// nothing of them was deleted and the lease row holds another epoch.
     ///
-    /// `low_water` is remembered beside the lease now and then, at least when it falls to zero, as the hint
-    /// for the next owner: never under another epoch, and never as a hint about another table or replay
-    /// generation than those of the latest fetch that was completed when this was called. A source that finds
-    /// its head without walking dead entries need not remember it.
+    /// The low-water mark is remembered beside the lease now and then, at least when it falls to zero, as the
+    /// hint for the next owner: never under another epoch, and never as a hint about another table, or a
+    /// later replay generation than that of the latest fetch that was completed when this was called. A
+    /// source that finds its head without walking dead entries need not remember it.
     virtual void remove(
-        std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done
+        std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done
     ) = 0;
 
-    /// `not_owner` when the lease row holds another epoch.
+    /// `not_owner` when the lease row holds another epoch, or the table is another one.
     virtual void bury(bury_request request, epoch mine, completion<void> done) = 0;
 
     virtual void start(completion<outbox_start> done) = 0;

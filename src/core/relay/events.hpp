@@ -79,7 +79,7 @@ struct publish {
 struct remove {
     std::uint64_t number;
     std::vector<id_range> delivered;
-    row_id low_water;  ///< Zero when nothing can be said.
+    table_mark mark;
 };
 struct bury {
     std::uint64_t number;

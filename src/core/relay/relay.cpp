@@ -238,8 +238,10 @@ void relay_machine::plan_lanes() {
         ++totals_.published;
         actions_.push_back(relay_action::publish{channel::probe, probe.number, {std::move(probe.row)}});
     }
-    for (auto& burial : work.burials)
+    for (auto& burial : work.burials) {
+        burial.what.table_identity = window_.table_identity();
         actions_.push_back(relay_action::bury{burial.number, std::move(burial.what)});
+    }
     std::sort(work.healthy.begin(), work.healthy.end(), [](const held_row& a, const held_row& b) {
         return a.id() < b.id();
     });
@@ -270,7 +272,8 @@ void relay_machine::plan_remove() {
     auto ranges = deletions_.next(now_, options_.delete_rows, delay);
     if (ranges.empty()) return;
     removing_ = ++last_number_;
-    actions_.push_back(relay_action::remove{removing_, std::move(ranges), low_water()});
+    actions_.push_back(relay_action::remove{
+        removing_, std::move(ranges), {low_water(), window_.table_identity()}});
 }
 
 // While the start is loaded anew, rows may have been forgotten that the window does not look for yet.

@@ -86,6 +86,9 @@ public:
     [[nodiscard]] std::vector<row_id> lowest_known(std::size_t most) const { return known_.lowest(most); }
     [[nodiscard]] const gap_set& gaps() const noexcept { return gaps_; }
 
+    /// Of the table whose rows are known; empty while none is.
+    [[nodiscard]] std::string table_identity() const { return table_identity_.value_or(std::string()); }
+
     /// Below it nothing is left that this window waits for.
     [[nodiscard]] row_id low_water() const;
 

@@ -3,7 +3,10 @@
 #include "outbox_reader.hpp"
 #include "outbox_settling.hpp"
 
+#include <algorithm>
+#include <deque>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace millrace {
@@ -45,8 +48,22 @@ struct postgres_outbox::impl {
 
     /// What the relay was told; of the host, and alive as long as a completion is.
     struct told {
-        std::optional<postgres::read_from> last_read;
+        /// The states of the table that replies came from, the latest last: a relay may settle rows of an
+        /// earlier one while it drains, but not of many.
+        std::deque<std::pair<std::string, postgres::read_from>> read;
         row_id low_water;
+
+        void note(const std::string& identity, postgres::read_from from) {
+            constexpr std::size_t states_max = 8;
+            std::erase_if(read, [&](const auto& known) { return known.first == identity; });
+            read.emplace_back(identity, std::move(from));
+            if (read.size() > states_max) read.pop_front();
+        }
+        [[nodiscard]] std::optional<postgres::read_from> state(const std::string& identity) const {
+            for (const auto& known : read)
+                if (known.first == identity) return known.second;
+            return std::nullopt;
+        }
     };
 
     postgres_outbox_options options;
@@ -73,25 +90,29 @@ void postgres_outbox::fetch(fetch_request request, completion<fetch_reply> done)
                 done(tl::unexpected(std::move(got.error())));
                 return;
             }
-            known->last_read = postgres::read_from{std::move(got->table), got->reply.replay_generation};
+            known->note(
+                got->reply.table_identity,
+                postgres::read_from{std::move(got->table), got->reply.replay_generation}
+            );
             done(std::move(got->reply));
         }
     );
 }
 
 void postgres_outbox::remove(
-    std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done
+    std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done
 ) {
-    if (!impl_->known->last_read) {
+    const auto from = impl_->known->state(mark.table_identity);
+    if (!from) {
         impl_->home.post([done = std::move(done)] { done(0); });
         return;
     }
-    impl_->known->low_water = low_water;
+    impl_->known->low_water = mark.low_water;
     impl_->writing.run<std::uint64_t>(
         [&settling = impl_->settling,
-         from = *impl_->known->last_read,
+         from = *from,
          delivered = std::move(delivered),
-         low_water,
+         low_water = mark.low_water,
          mine](postgres::connection& db) { return settling.remove(db, from, delivered, low_water, mine); },
         std::move(done)
     );
@@ -100,7 +121,7 @@ void postgres_outbox::remove(
 void postgres_outbox::bury(bury_request request, epoch mine, completion<void> done) {
     impl_->writing.run<void>(
         [&settling = impl_->settling,
-         from = impl_->known->last_read.value_or(postgres::read_from{}),
+         from = impl_->known->state(request.table_identity).value_or(postgres::read_from{}),
          request = std::move(request),
          mine](postgres::connection& db) { return settling.bury(db, from, request, mine); },
         std::move(done)

@@ -28,7 +28,7 @@ public:
     [[nodiscard]] std::string identity() const;
     [[nodiscard]] std::uint64_t replay_generation() const noexcept { return replay_generation_; }
 
-    /// The identity of the table whose ids the relay goes by: of the latest fetch that has reached it.
+    /// The identity of the table whose ids the relay goes by.
     void reported(std::string identity) { reported_ = std::move(identity); }
     [[nodiscard]] bool is_as_reported() const { return reported_ == identity(); }
 

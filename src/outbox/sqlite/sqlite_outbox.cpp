@@ -40,8 +40,6 @@ struct sqlite_outbox::impl {
 
     sqlite_outbox_options options;
     outbox_view view;  // of the thread
-    // What the relay goes by: a fetch that was carried out but has not reached it yet does not count.
-    std::shared_ptr<std::string> seen = std::make_shared<std::string>();
     sqlite::db_thread thread;
 };
 
@@ -55,21 +53,18 @@ void sqlite_outbox::fetch(fetch_request request, completion<fetch_reply> done) {
         [&view = impl_->view, request = std::move(request)](sqlite::database& db) {
             return outbox_tables::fetch(db, view, request);
         },
-        [seen = impl_->seen, done = std::move(done)](result<fetch_reply> reply) {
-            if (reply) *seen = reply->table_identity;
-            done(std::move(reply));
-        }
+        std::move(done)
     );
 }
 
 void sqlite_outbox::remove(
-    std::vector<id_range> delivered, row_id /*low_water*/, epoch mine, completion<std::uint64_t> done
+    std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done
 ) {
     impl_->thread.run<std::uint64_t>(
-        [&view = impl_->view, delivered = std::move(delivered), mine, seen = *impl_->seen](
+        [&view = impl_->view, delivered = std::move(delivered), mine, from = std::move(mark.table_identity)](
             sqlite::database& db
         ) {
-            view.reported(seen);
+            view.reported(from);
             return outbox_tables::remove(db, view, delivered, mine);
         },
         std::move(done)
@@ -78,8 +73,8 @@ void sqlite_outbox::remove(
 
 void sqlite_outbox::bury(bury_request request, epoch mine, completion<void> done) {
     impl_->thread.run<void>(
-        [&view = impl_->view, request = std::move(request), mine, seen = *impl_->seen](sqlite::database& db) {
-            view.reported(seen);
+        [&view = impl_->view, request = std::move(request), mine](sqlite::database& db) {
+            view.reported(request.table_identity);
             return outbox_tables::bury(db, view, request, mine);
         },
         std::move(done)

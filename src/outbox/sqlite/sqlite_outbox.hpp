@@ -44,7 +44,7 @@ public:
     void fetch(fetch_request request, completion<fetch_reply> done) override;
 
     /// Remembers no low-water mark: SQLite removes index entries with their rows, so the head costs nothing.
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override;
     void bury(bury_request request, epoch mine, completion<void> done) override;
     void start(completion<outbox_start> done) override;

@@ -23,10 +23,10 @@ struct noted_outbox : outbox_through {
         after.push_back(request.after.value());
         inner_->fetch(std::move(request), std::move(done));
     }
-    void remove(std::vector<id_range> delivered, row_id low_water, epoch mine, completion<std::uint64_t> done)
+    void remove(std::vector<id_range> delivered, table_mark mark, epoch mine, completion<std::uint64_t> done)
         override {
-        marks.push_back(low_water.value());
-        inner_->remove(std::move(delivered), low_water, mine, std::move(done));
+        marks.push_back(mark.low_water.value());
+        inner_->remove(std::move(delivered), mark, mine, std::move(done));
     }
     void start(completion<outbox_start> done) override {
         inner_->start([this, done = std::move(done)](result<outbox_start> from) {

@@ -59,7 +59,10 @@ TEST_F(FakeOutbox, BuriesOnlyUnderTheEpochOfTheLease) {
     std::vector<errc> refused;
     for (const std::uint64_t e : {1U, 2U}) {
         source.bury(
-            {.rows = {id}, .lane = {"t", "k", {}}, .when = bury_request::condition::park_lane},
+            {.rows = {id},
+             .lane = {"t", "k", {}},
+             .when = bury_request::condition::park_lane,
+             .table_identity = table.identity()},
             epoch{e},
             [&](const result<void>& r) {
                 if (!r) refused.push_back(r.error().code);
@@ -79,8 +82,10 @@ TEST_F(FakeOutbox, BuriesOnlyUnderTheEpochOfTheLease) {
 TEST_F(FakeOutbox, ADeleteDoesNotReachATableThatWasMadeAnew) {
     const auto id = table.put(text("a"));
     (void)fetch({});
+    const auto old = table.identity();
     table.recreate();
-    source.remove({{id, id}}, {}, epoch{1}, [](const result<std::uint64_t>&) {});
+    (void)fetch({});
+    source.remove({{id, id}}, {{}, old}, epoch{1}, [](const result<std::uint64_t>&) {});
     world.run_for(100ms);
     EXPECT_TRUE(table.rows().contains(id));
 }
