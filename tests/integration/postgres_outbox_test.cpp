@@ -261,6 +261,25 @@ TEST(PostgresOutbox, PutsBackWhatFitsAndNamesTheRestWhenIdsCameAgain) {
     EXPECT_EQ(dead(), 0u);
 }
 
+TEST(PostgresOutbox, ListsDeadLettersWithoutTheirPayloads) {
+    outbox_place place;
+    postgres_relay relay(place);
+    relay.sink.refuses_value = "bad";
+    place.run(
+        "INSERT INTO {} (topic, key, value, header_names, header_values) VALUES ('t', 'k', 'bad', "
+        "'{{h}}', '{{x}}')"
+    );
+    ASSERT_TRUE(relay.until([&] { return !sure(place.admin().list_dead({})).empty(); }));
+    const auto whole = sure(place.admin().list_dead({})).front();
+    EXPECT_EQ(whole.event.value, "bad");
+    EXPECT_EQ(whole.event.headers.size(), 1u);
+    const auto listed = sure(place.admin().list_dead({}, 10, dead_part::without_payload)).front();
+    EXPECT_EQ(listed.event.key, "k");
+    EXPECT_EQ(listed.event.value, std::nullopt);
+    EXPECT_TRUE(listed.event.headers.empty());
+    EXPECT_EQ(listed.broken_headers, "");
+}
+
 TEST(PostgresOutbox, UpgradesDeadLettersWhoseIdsCouldNotComeAgain) {
     outbox_place place;
     const auto in = [&](const std::string& sql) {

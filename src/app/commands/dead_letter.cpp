@@ -128,7 +128,8 @@ std::string shown(const std::optional<std::string>& bytes) {
 exit_status list_dead(const settings& values) {
     auto admin = open_outbox_admin(outbox_of(values), wait_of(values), file_use::read);
     if (!admin) return complain(admin.error());
-    const auto rows = (*admin)->list_dead(selection_of(values), values.count("limit"));
+    const auto rows =
+        (*admin)->list_dead(selection_of(values), values.count("limit"), dead_part::without_payload);
     if (!rows) return complain(rows.error());
     if (values.flag("json")) {
         std::string out = "[";
@@ -157,7 +158,7 @@ exit_status show_dead(const settings& values) {
     if (!admin) return complain(admin.error());
     std::string out;
     for (const row_id id : ids_of(values)) {
-        const auto rows = (*admin)->list_dead({.ids = {id}, .topic = {}, .key = {}}, 1);
+        const auto rows = (*admin)->list_dead({.ids = {id}, .topic = {}, .key = {}}, 1, dead_part::whole);
         if (!rows) return complain(rows.error());
         if (rows->empty()) {
             return complain(error{

@@ -50,6 +50,9 @@ struct dead_selection {
     std::optional<std::string> key;
 };
 
+/// What is read of dead letters. They are often the largest rows of all: who lists many needs no payload.
+enum class dead_part : std::uint8_t { whole, without_payload };
+
 /// The error of a retry that put `moved` rows back and had to leave those of `ids`.
 [[nodiscard]] error dead_that_stay(std::uint64_t moved, const std::vector<row_id>& ids);
 
@@ -65,7 +68,7 @@ public:
 
     /// By id, at most `limit`.
     [[nodiscard]] virtual result<std::vector<dead_event>> list_dead(
-        const dead_selection& which, std::size_t limit
+        const dead_selection& which, std::size_t limit, dead_part part
     ) = 0;
 
     /// Puts rows back under their old ids and un-parks their lanes, and returns how many. Of a parked lane

@@ -239,14 +239,15 @@ result<outbox_stats> postgres_outbox_admin::stats() {
 }
 
 result<std::vector<dead_event>> postgres_outbox_admin::list_dead(
-    const dead_selection& which, std::size_t limit
+    const dead_selection& which, std::size_t limit, dead_part part
 ) {
     const chosen selection(which);
     statement reading(
         fmt::format(
-            "SELECT id, topic, key, value, header_names, header_values, partition, created_at, reason, "
-            "error, "
-            "attempts, first_at, last_at FROM {} d WHERE outbox = {} AND {} ORDER BY id, first_at LIMIT $4",
+            "SELECT id, topic, key, {}, partition, created_at, reason, error, attempts, first_at, last_at "
+            "FROM {} d WHERE outbox = {} AND {} ORDER BY id, first_at LIMIT $4",
+            part == dead_part::whole ? "value, header_names, header_values"
+                                     : "NULL::bytea, NULL::text[], NULL::bytea[]",
             tables_.dead,
             name_,
             chosen::condition

@@ -37,7 +37,7 @@ public:
     result<std::optional<row_id>> put(std::span<const event> events) override;
     [[nodiscard]] result<outbox_stats> stats() override;
     [[nodiscard]] result<std::vector<dead_event>> list_dead(
-        const dead_selection& which, std::size_t limit = 1'000
+        const dead_selection& which, std::size_t limit = 1'000, dead_part part = dead_part::whole
     ) override;
     result<std::uint64_t> retry_dead(const dead_selection& which) override;
     result<std::uint64_t> drop_dead(const dead_selection& which) override;

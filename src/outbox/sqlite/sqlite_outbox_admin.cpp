@@ -27,6 +27,10 @@ constexpr const char* when_missing = "create it with `millrace outbox init`, or 
     "p.topic = d.topic AND p.key = CAST(d.key AS BLOB) AND IFNULL(p.partition, -1) = IFNULL(d.partition, " \
     "-1)"
 
+#define MILLRACE_SQL_DEAD(payload)                                                                         \
+    "SELECT id, topic, key, " payload                                                                      \
+    ", partition, created_at, reason, error, attempts, first_at, last_at FROM outbox_dead WHERE rowid IN " \
+    "(SELECT id FROM temp.chosen) ORDER BY id, rowid LIMIT ?"
 #define MILLRACE_SQL_OLDER "SELECT 1 FROM outbox_dead e WHERE e.id = d.id AND e.rowid < d.rowid"
 
 wall_time wall(std::int64_t millis) {
@@ -164,15 +168,13 @@ result<void> sqlite_outbox_admin::select(const dead_selection& which, bool oldes
 }
 
 result<std::vector<dead_event>> sqlite_outbox_admin::list_dead(
-    const dead_selection& which, std::size_t limit
+    const dead_selection& which, std::size_t limit, dead_part part
 ) {
     auto snapshot = db_.begin(transaction_kind::deferred);
     if (!snapshot) return tl::unexpected(std::move(snapshot.error()));
     if (auto done = select(which, false); !done) return tl::unexpected(std::move(done.error()));
     auto found = db_.prepare(
-        "SELECT id, topic, key, value, headers, partition, created_at, reason, error, attempts, first_at, "
-        "last_at "
-        "FROM outbox_dead WHERE rowid IN (SELECT id FROM temp.chosen) ORDER BY id, rowid LIMIT ?"
+        part == dead_part::whole ? MILLRACE_SQL_DEAD("value, headers") : MILLRACE_SQL_DEAD("NULL, '[]'")
     );
     if (!found) return tl::unexpected(std::move(found.error()));
     found->with(limit);

@@ -125,6 +125,23 @@ TEST_F(SqliteOutbox, KeepsALaneParkedUntilItsLastDeadLetterIsDropped) {
     EXPECT_EQ(fetch().replay_generation, generation + 1);
 }
 
+TEST_F(SqliteOutbox, ListsDeadLettersWithoutTheirPayloads) {
+    lease(1);
+    ASSERT_TRUE(
+        db.execute("INSERT INTO outbox (topic, key, value, headers) VALUES ('t', 'k', 'v', "
+                   "'[[\"h\",null]]')")
+    );
+    fetch();
+    bury_request one{{row_id{1}}, {"t", "k", std::nullopt}, bury_request::condition::none, "r", "e", 1};
+    ASSERT_TRUE(outbox_tables::bury(db, view, one, epoch{1}));
+    EXPECT_EQ(admin.list_dead({}).value().front().event.headers.size(), 1u);
+    const auto listed = admin.list_dead({}, 10, dead_part::without_payload).value().front();
+    EXPECT_EQ(listed.event.key, "k");
+    EXPECT_EQ(listed.event.value, std::nullopt);
+    EXPECT_TRUE(listed.event.headers.empty());
+    EXPECT_EQ(listed.broken_headers, "");
+}
+
 TEST_F(SqliteOutbox, PutsBackWhatFitsAndNamesTheRestWhenIdsCameAgain) {
     lease(1);
     const auto bury = [&](std::int64_t id, const char* key, bury_request::condition when) {
