@@ -261,6 +261,24 @@ TEST(PostgresOutbox, PutsBackWhatFitsAndNamesTheRestWhenIdsCameAgain) {
     EXPECT_EQ(dead(), 0u);
 }
 
+TEST(PostgresOutbox, ParksAndUnparksTheKeyOfAPartitionThatNoSinkHas) {
+    outbox_place place;
+    place.run("ALTER TABLE {} DROP CONSTRAINT outbox_partition_check, ALTER COLUMN partition TYPE bigint");
+    postgres_relay relay(place);
+    place.run(
+        "INSERT INTO {} (topic, key, partition) VALUES ('t', 'wide', 3000000000), ('t', 'below', -5), ('t', "
+        "'wide', NULL), ('t', 'below', NULL), ('t', 'well', 3)"
+    );
+    const auto dead = [&] { return sure(place.admin().list_dead({})); };
+    ASSERT_TRUE(relay.until([&] { return dead().size() == 4; }));
+    EXPECT_THAT(dead().front().error, HasSubstr("3000000000"));
+    EXPECT_THAT(relay.sink.ids(), ElementsAre(5));
+    EXPECT_EQ(sure(place.admin().drop_dead({.ids = {row_id{1}, row_id{2}}, .topic = {}, .key = {}})), 2u);
+    EXPECT_EQ(sure(place.admin().retry_dead({.ids = {}, .topic = "t", .key = {}})), 2u);
+    EXPECT_TRUE(relay.delivers(3));
+    EXPECT_EQ(sure(place.admin().stats()).parked_lanes, 0u);
+}
+
 TEST(PostgresOutbox, ListsDeadLettersWithoutTheirPayloads) {
     outbox_place place;
     postgres_relay relay(place);

@@ -184,6 +184,10 @@ std::string outbox_layout::read_partition() const {
     return "o." + partition->name;
 }
 
+std::string outbox_layout::sent_partition() const {
+    return fmt::format("(CASE WHEN {0} BETWEEN 0 AND 2147483647 THEN ({0})::integer END)", read_partition());
+}
+
 statement layout_query(const std::string& quoted) {
     return statement(
                "SELECT c.relkind = 'p', c.relkind IN ('r', 'p'), a.attname::text, a.atttypid::bigint, "

@@ -58,6 +58,9 @@ struct outbox_layout {
 
     /// -1 in goharvest's tables means none.
     [[nodiscard]] std::string read_partition() const;
+
+    /// As the relay knows it: NULL for one that makes the row malformed.
+    [[nodiscard]] std::string sent_partition() const;
 };
 
 /// What the catalog says of the table of that name, which must live as long as the statement.

@@ -234,7 +234,7 @@ std::string bury(const pieces& p, bool only_parked) {
         p.layout.value.as_bytes(),
         names,
         values,
-        p.partition,
+        p.layout.sent_partition(),
         p.timestamp,
         p.created,
         p.tables.dead,

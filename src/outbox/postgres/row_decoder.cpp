@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include <fmt/format.h>
+
 namespace millrace::postgres {
 
 namespace {
@@ -20,11 +22,12 @@ std::size_t size_of(const rows& from, std::size_t index) {
     return sum;
 }
 
-void read_partition(const rows& from, std::size_t index, outbox_row& into) {
+void read_partition(const rows& from, std::size_t index, outbox_row& into, row_batch& batch) {
     const auto partition = from.integer(index, row_column::partition);
     if (!partition) return;
     if (*partition < 0 || *partition > std::numeric_limits<std::int32_t>::max()) {
-        into.malformed = "the partition is no number from 0 to 2147483647";
+        into.malformed =
+            batch.store(fmt::format("the partition {} is no number from 0 to 2147483647", *partition));
         return;
     }
     into.partition = static_cast<std::int32_t>(*partition);
@@ -55,7 +58,7 @@ row_decoder::outcome row_decoder::decode(const rows& from, std::size_t rows_max,
         if (const auto at = from.time(i, row_column::created)) row.created_at = *at;
         row.timestamp = from.time(i, row_column::timestamp);
         if (row.topic.empty()) row.malformed = "the topic is empty";
-        read_partition(from, i, row);
+        read_partition(from, i, row, *batch);
         first_header_.push_back(headers_.size());
         read_headers(from, i, row, *batch);
         taken_.push_back(row);

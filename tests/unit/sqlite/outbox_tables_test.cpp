@@ -125,6 +125,16 @@ TEST_F(SqliteOutbox, KeepsALaneParkedUntilItsLastDeadLetterIsDropped) {
     EXPECT_EQ(fetch().replay_generation, generation + 1);
 }
 
+TEST_F(SqliteOutbox, ARowWithAPartitionThatNoSinkHasIsOfTheLaneThatIsParkedForIt) {
+    lease(1);
+    ASSERT_TRUE(db.execute("INSERT INTO outbox (topic, key, partition) VALUES ('t', 'k', -5)"));
+    fetch();
+    bury_request one{{row_id{1}}, {"t", "k", std::nullopt}, bury_request::condition::park_lane, "r", "e", 1};
+    ASSERT_TRUE(outbox_tables::bury(db, view, one, epoch{1}));
+    EXPECT_EQ(admin.drop_dead({}), 1u);
+    EXPECT_TRUE(outbox_tables::parked_lanes(db).value().empty());
+}
+
 TEST_F(SqliteOutbox, ListsDeadLettersWithoutTheirPayloads) {
     lease(1);
     ASSERT_TRUE(
