@@ -105,11 +105,11 @@ TEST(PostgresOutbox, UpgradesATableThatLacksWhatCameLater) {
         support::services().postgres,
         "CREATE TABLE {0} (id bigserial PRIMARY KEY, topic text NOT NULL, key bytea, value bytea)"
     );
-    place.run("SELECT {}_put('orders', 'k', 'v', partition => 4, \"timestamp\" => 'epoch')");
+    place.run("SELECT {}_put('orders', 'k', 'v', partition => 4, \"timestamp\" => '1970-01-01 00:00:01Z')");
     postgres_relay relay(place);
     ASSERT_TRUE(relay.delivers(1));
     EXPECT_EQ(relay.sink.log[0].partition, 4);
-    EXPECT_EQ(relay.sink.log[0].timestamp, wall_time{});
+    EXPECT_EQ(relay.sink.log[0].timestamp, wall_time{std::chrono::seconds{1}});
 }
 
 TEST(PostgresOutbox, RefusesATableOfAnotherProgramAndSaysWhatItLacks) {
@@ -277,6 +277,18 @@ TEST(PostgresOutbox, ParksAndUnparksTheKeyOfAPartitionThatNoSinkHas) {
     EXPECT_EQ(sure(place.admin().retry_dead({.ids = {}, .topic = "t", .key = {}})), 2u);
     EXPECT_TRUE(relay.delivers(3));
     EXPECT_EQ(sure(place.admin().stats()).parked_lanes, 0u);
+}
+
+TEST(PostgresOutbox, SendsNoRowAtAnotherTimeThanItsWriterChose) {
+    outbox_place place;
+    postgres_relay relay(place);
+    place.run(
+        "INSERT INTO {} (topic, key, \"timestamp\") VALUES ('t', 'a', 'infinity'), ('t', 'b', '-infinity'), "
+        "('t', 'c', 'epoch'), ('t', 'd', '1969-12-31Z'), ('t', 'e', '2026-01-01Z')"
+    );
+    ASSERT_TRUE(relay.until([&] { return sure(place.admin().list_dead({})).size() == 4; }));
+    EXPECT_THAT(relay.sink.ids(), ElementsAre(5));
+    EXPECT_THAT(sure(place.admin().list_dead({})).front().error, HasSubstr("timestamp"));
 }
 
 TEST(PostgresOutbox, ListsDeadLettersWithoutTheirPayloads) {

@@ -33,6 +33,15 @@ void read_partition(const rows& from, std::size_t index, outbox_row& into, row_b
     into.partition = static_cast<std::int32_t>(*partition);
 }
 
+/// Infinity is no time to send, and 0 and less mean "now" or "none" to sinks.
+void read_timestamp(const rows& from, std::size_t index, outbox_row& into) {
+    if (from.is_null(index, row_column::timestamp)) return;
+    into.timestamp = from.time(index, row_column::timestamp);
+    if (into.timestamp && into.timestamp->time_since_epoch() > milliseconds::zero()) return;
+    into.timestamp.reset();
+    into.malformed = "the timestamp is no time after 1970-01-01T00:00:00Z";
+}
+
 }  // namespace
 
 row_decoder::outcome row_decoder::decode(const rows& from, std::size_t rows_max, std::size_t bytes_max) {
@@ -56,8 +65,8 @@ row_decoder::outcome row_decoder::decode(const rows& from, std::size_t rows_max,
         if (const auto key = from.value(i, row_column::key)) row.key = batch->store(*key);
         if (const auto value = from.value(i, row_column::value)) row.value = batch->store(*value);
         if (const auto at = from.time(i, row_column::created)) row.created_at = *at;
-        row.timestamp = from.time(i, row_column::timestamp);
         if (row.topic.empty()) row.malformed = "the topic is empty";
+        read_timestamp(from, i, row);
         read_partition(from, i, row, *batch);
         first_header_.push_back(headers_.size());
         read_headers(from, i, row, *batch);
