@@ -105,7 +105,9 @@ publish_outcome append_in_order(
         }
         auto outcome = purged(rows, end);
         for (auto i = first; i < end; ++i)
-            outcome.failures.push_back({rows[i].row->id, *refusal, end - first > 1});
+            outcome.failures.push_back(
+                {rows[i].row->id, *refusal, end - first > 1, refusal->code == errc::unavailable}
+            );
         std::sort(outcome.failures.begin(), outcome.failures.end(), [](const auto& a, const auto& b) {
             return a.id < b.id;
         });

@@ -37,6 +37,9 @@ struct row_failure {
     /// A suspicion, or a refusal that named other rows as well: this row may be innocent, also when its
     /// request held no other. It must be sent on probe before it is judged.
     bool shared_blame{false};
+
+    /// The fault is that of the row's topic or partition, whoever else is well: others can go on without it.
+    bool of_topic{false};
 };
 
 /// What became of one request: rows that are not named as failures were published, durably.

@@ -370,7 +370,8 @@ bool lanes::refused(mono_time now, std::uint64_t random, lane& which, const erro
         make_ready(which);
         return false;
     }
-    auto* const topic = of_topic ? trouble_of(which) : nullptr;
+    // Also where nobody is to blame: one row is enough to see whether a topic in trouble has mended.
+    auto* const topic = of_topic || verdict == blame::none ? trouble_of(which) : nullptr;
     if (topic && topic->scout && topic->scout != &which) {
         which.now = lane::state::waiting;
         topic->waiting.push_back(&which);

@@ -15,7 +15,8 @@ namespace {
 
 }  // namespace
 
-main_channel::main_channel(const relay_options& options) : wait_(options.retry_min, options.retry_max) {}
+main_channel::main_channel(const relay_options& options)
+    : remember_stops_(2 * options.retry_max), wait_(options.retry_min, options.retry_max) {}
 
 void main_channel::queue(std::span<const held_row> rows) {
     if (rows.empty()) return;
@@ -68,7 +69,7 @@ std::vector<held_row> main_channel::published(std::uint64_t number, result<publi
     if (!outcome) {
         const auto alone = at->rows.size() == 1;
         for (const auto& row : at->rows)
-            fail_row(row, outcome.error(), alone);
+            fail_row(row, outcome.error(), alone, false);
     } else if (outcome->failures.empty()) {
         acknowledged = std::move(at->rows);
     } else {
@@ -100,18 +101,31 @@ void main_channel::fail_rows(
         if (next == failures.cend() || next->id != row.id()) {
             acknowledged.push_back(row);
         } else {
-            fail_row(row, next->why, !next->shared_blame);
+            fail_row(row, next->why, !next->shared_blame, next->of_topic);
         }
     }
 }
 
-void main_channel::fail_row(held_row row, const error& why, bool alone) {
+void main_channel::fail_row(held_row row, const error& why, bool alone, bool of_topic) {
     if (state_ == state::open) state_ = state::to_reset;
     if (judge(why, alone) == blame::none) {
         untried_.push_back(row);
         if (why.code != errc::purged) trouble_ = why;
+        if (of_topic && stoppers_.find(row.row->topic) == stoppers_.end()) stoppers_.emplace(row.row->topic);
     } else {
         refused_.push_back({row, why, alone});
+    }
+}
+
+// Once may be chance; a topic that stops the channel again would stop it for all, again and again.
+void main_channel::judge_stoppers(mono_time now) {
+    constexpr std::size_t topics_max = 1'000;
+    std::erase_if(stopped_by_, [&](const auto& s) { return now - s.second.latest > remember_stops_; });
+    for (const auto& topic : std::exchange(stoppers_, {})) {
+        if (stopped_by_.size() >= topics_max) stopped_by_.clear();
+        auto& known = stopped_by_[topic];
+        known.latest = now;
+        if (++known.count > 1) unwell_.push_back(topic);
     }
 }
 
@@ -137,6 +151,7 @@ std::optional<std::vector<main_channel::refused_row>> main_channel::reopen(
 ) {
     if (state_ != state::reset || in_flight()) return std::nullopt;
     state_ = state::open;
+    judge_stoppers(now);
     rows_retried_ += untried_.size();
     // Without a row to blame, an immediate retry would meet the same fault.
     not_before_ = refused_.empty() && !untried_.empty() ? now + wait_.next(random) : now;
@@ -156,6 +171,8 @@ void main_channel::clear() {
     flying_.clear();
     untried_.clear();
     refused_.clear();
+    stoppers_.clear();
+    unwell_.clear();
     rows_in_flight_ = 0;
     bytes_in_flight_ = 0;
     trouble_.reset();

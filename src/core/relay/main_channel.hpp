@@ -16,8 +16,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -70,6 +74,9 @@ public:
     /// again.
     [[nodiscard]] std::optional<std::vector<refused_row>> reopen(mono_time now, std::uint64_t random);
 
+    /// Topics that stopped the channel again, although no row of theirs was to blame: since the last call.
+    [[nodiscard]] std::vector<std::string> take_unwell_topics() { return std::exchange(unwell_, {}); }
+
     /// Forgets all rows. The channel is reset before it is used again when any of them was in flight.
     void clear();
 
@@ -99,12 +106,21 @@ private:
     };
 
     void fail_rows(const flight& of, std::vector<row_failure> failures, std::vector<held_row>& acknowledged);
-    void fail_row(held_row row, const error& why, bool alone);
+    void fail_row(held_row row, const error& why, bool alone, bool of_topic);
+    void judge_stoppers(mono_time now);
 
     std::deque<held_row> waiting_;  // by id
     std::deque<flight> flying_;     // by number; the first is not done
     std::vector<held_row> untried_;
     std::vector<refused_row> refused_;
+    struct stops {
+        std::uint32_t count{0};
+        mono_time latest;
+    };
+    std::set<std::string, std::less<>> stoppers_;           // of the present stop
+    std::map<std::string, stops, std::less<>> stopped_by_;  // topics, of late
+    std::vector<std::string> unwell_;
+    const nanoseconds remember_stops_;
     std::uint64_t last_request_{0};
     std::size_t rows_in_flight_{0};
     std::size_t bytes_in_flight_{0};

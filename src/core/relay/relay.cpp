@@ -198,6 +198,8 @@ void relay_machine::reopen_main() {
     auto refused = main_.reopen(now_, random_);
     if (!refused) return;
     if (failed) trouble("relay.publish_failed", *failed);
+    for (const auto& topic : main_.take_unwell_topics())
+        lanes_.suspect_topic(topic);
     for (auto& row : *refused) {
         const auto standing = judge(row.why, row.alone);
         if (row.why.code == errc::refused_topic) lanes_.suspect_topic(row.row.row->topic);

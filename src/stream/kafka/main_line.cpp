@@ -238,7 +238,10 @@ void main_line::report(const rd_kafka_message_t& message, bool shared) {
         return;
     }
     auto why = record_error(message.err, rd_kafka_message_status(&message), where.topic->name);
-    parts_.settle(tag.request, tag.place, row_failure{r.rows[tag.place].row->id, std::move(why), shared});
+    const auto of_topic = why.code == errc::unavailable;  // it came back for this partition
+    parts_.settle(
+        tag.request, tag.place, row_failure{r.rows[tag.place].row->id, std::move(why), shared, of_topic}
+    );
 }
 
 // Before the rows are settled, so that the host knows more when it hears of them.

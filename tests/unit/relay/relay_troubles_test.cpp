@@ -43,6 +43,31 @@ TEST(RelayTroubles, ABurialAndAParkedLaneAreSaidWithTheirReasonButWithoutTheKey)
     EXPECT_THAT(w.log.lines, Each(Not(HasSubstr("confidential"))));
 }
 
+TEST(RelayTroubles, ATopicThatIsNotToBlameStopsMainTwiceAndNotAgainAndAgain) {
+    relay_world w;
+    auto asked = 0;
+    auto sick = true;
+    w.service.verdict = [&](const outbox_row& row) -> std::optional<error> {
+        if (row.topic != "u" || !sick) return std::nullopt;
+        ++asked;
+        return refusal(errc::unavailable, retry_advice::after_delay);
+    };
+    w.driver->start(epoch{1});
+    for (auto i = 0; i < 2'000; ++i) {
+        w.put("k" + std::to_string(i % 10));
+        if (i % 10 == 0) w.put("k" + std::to_string(i % 50), "v", "u");
+        w.world.run_for(10ms);
+    }
+    EXPECT_GE(w.first_appends.size(), 1'990U);
+    EXPECT_LT(asked, 40) << "one row sees whether the topic has mended";
+    EXPECT_LE(w.log.of("relay.publish_failed").size(), 4U);
+    EXPECT_THAT(w.table.dead(), IsEmpty());
+    sick = false;
+    ASSERT_TRUE(w.run_until_empty());
+    EXPECT_EQ(w.first_appends.size(), 2'200U);
+    EXPECT_THAT(w.broken, IsEmpty());
+}
+
 TEST(RelayTroubles, LanesThatAreFoundParkedOrFreedAreSaid) {
     relay_world w;
     w.service.verdict = refuses("bad");
