@@ -147,10 +147,11 @@ struct relay_driver::impl {
         }));
     }
 
-    void carry_out(relay_action::reset_main&) {
-        sink.reset_main(alive.guard([this](result<void> outcome) {
+    void carry_out(relay_action::reset_main& a) {
+        auto done = alive.guard([this](result<void> outcome) {
             dispatch(relay_event::main_reset{std::move(outcome)});
-        }));
+        });
+        a.probes ? sink.purge(std::move(done)) : sink.reset_main(std::move(done));
     }
 
     void carry_out(relay_action::wake_at& a) {

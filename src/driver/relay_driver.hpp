@@ -39,7 +39,7 @@ public:
     /// drain limit at the latest, then with an error that says how many rows may come twice.
     void drain(completion<void> done);
 
-    /// The lease is gone: forgets everything at once and purges the sink.
+    /// The lease is gone: forgets everything at once and purges the sink, rows on probe included.
     void halt();
 
     /// Everything deliverable has been delivered and deleted. False before the first complete look.

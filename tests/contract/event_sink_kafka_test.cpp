@@ -33,6 +33,7 @@ public:
         );
     }
     void reset_main(completion<void> done) override { to_.reset_main(std::move(done)); }
+    void purge(completion<void> done) override { to_.purge(std::move(done)); }
     std::optional<error> suspect(const outbox_row& row) const override {
         row_batch names;
         return to_.suspect(prefixed(row, names));

@@ -99,6 +99,34 @@ TEST_F(KafkaMock, FaultsThatPassAreNoRefusals) {
     EXPECT_EQ(world->sink->counters().refused, 0U);
 }
 
+TEST_F(KafkaMock, WhatWasOnProbeWhenALifeEndedIsNeverPublishedLater) {
+    put(1);
+    world->start();
+    expect_all();
+    ASSERT_EQ(rd_kafka_mock_broker_set_down(cluster.get(), 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+    const auto batch = std::make_shared<row_batch>();
+    outbox_row row;
+    row.id = row_id{1};
+    row.topic = topic;
+    row.key = "old";
+    row.value = "old";
+    batch->add(row);
+    std::optional<result<publish_outcome>> outcome;
+    world->sink->publish(channel::probe, {{&batch->rows()[0], batch}}, epoch{1}, [&](auto o) {
+        outcome = std::move(o);
+    });
+    world->loop.run_for(milliseconds{500});
+    EXPECT_FALSE(outcome);
+    EXPECT_TRUE(world->loop.await<void>([&](auto done) { world->sink->purge(done); }));
+    ASSERT_TRUE(outcome && *outcome);
+    EXPECT_EQ((*outcome)->failures.size(), 1U);
+    ASSERT_EQ(rd_kafka_mock_broker_set_up(cluster.get(), 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+    put(50);
+    ASSERT_TRUE(world->run_until_empty());
+    world->loop.run_for(milliseconds{500});
+    EXPECT_EQ(world->delivered(topic).count("old"), 0U);
+}
+
 TEST_F(KafkaMock, ChangeOfLeaderKeepsEachKeyInOrder) {
     put(200);
     world->start();

@@ -88,6 +88,7 @@ public:
         inner_->publish(where, std::move(rows), mine, std::move(done));
     }
     void reset_main(completion<void> done) override { inner_->reset_main(std::move(done)); }
+    void purge(completion<void> done) override { inner_->purge(std::move(done)); }
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override {
         return inner_->suspect(row);
     }

@@ -64,6 +64,10 @@ public:
     /// lets it publish again. Completes when nothing of the old channel can be published any more.
     virtual void reset_main(completion<void> done) = 0;
 
+    /// The end of a life: as `reset_main`, and probes that are not published complete likewise. A sink whose
+    /// probes end by themselves in a moment need not cut them short.
+    virtual void purge(completion<void> done) { reset_main(std::move(done)); }
+
     /// What can be known beforehand: nothing when the sink will probably take the row, otherwise why not.
     /// Such a row is sent alone on probe.
     [[nodiscard]] virtual std::optional<error> suspect(const outbox_row& row) const = 0;

@@ -88,7 +88,10 @@ struct bury {
 struct load_start {
     std::uint64_t number;
 };
-struct reset_main {};
+struct reset_main {
+    bool probes{
+        false};  ///< `event_sink::purge`: what was probed in an earlier life must not go out any more.
+};
 struct wake_at {
     mono_time when;
 };

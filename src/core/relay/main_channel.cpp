@@ -132,13 +132,15 @@ void main_channel::judge_stoppers(mono_time now) {
 bool main_channel::take_reset(mono_time now) {
     if (state_ != state::to_reset || now < not_before_) return false;
     state_ = state::resetting;
+    resetting_probes_ = probes_;
     return true;
 }
 
 void main_channel::reset_done(mono_time now, std::uint64_t random, const result<void>& outcome) {
     if (state_ != state::resetting) return;
     if (outcome) {
-        state_ = state::reset;
+        if (resetting_probes_) probes_ = false;
+        state_ = probes_ ? state::to_reset : state::reset;
         return;
     }
     state_ = state::to_reset;
@@ -165,8 +167,13 @@ std::optional<std::vector<main_channel::refused_row>> main_channel::reopen(
     return refused;
 }
 
-void main_channel::clear() {
+void main_channel::clear(bool probes) {
     if (state_ == state::open && in_flight()) state_ = state::to_reset;
+    if (probes) {
+        probes_ = true;
+        resetting_probes_ = false;  // a reset under way may be older than the probes
+        if (state_ != state::resetting) state_ = state::to_reset;
+    }
     waiting_.clear();
     flying_.clear();
     untried_.clear();

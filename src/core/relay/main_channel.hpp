@@ -67,6 +67,8 @@ public:
 
     /// True once after each failure: the channel must be reset.
     [[nodiscard]] bool take_reset(mono_time now);
+    /// The reset that was taken is of probes, too.
+    [[nodiscard]] bool resets_probes() const noexcept { return resetting_probes_; }
     void reset_done(mono_time now, std::uint64_t random, const result<void>& outcome);
 
     /// When the channel stands still after a failure and nothing is unknown any more: opens it again (after a
@@ -77,8 +79,9 @@ public:
     /// Topics that stopped the channel again, although no row of theirs was to blame: since the last call.
     [[nodiscard]] std::vector<std::string> take_unwell_topics() { return std::exchange(unwell_, {}); }
 
-    /// Forgets all rows. The channel is reset before it is used again when any of them was in flight.
-    void clear();
+    /// Forgets all rows. The channel is reset before it is used again when any of them was in flight; with
+    /// `probes`, which are forgotten likewise, the other channel, too.
+    void clear(bool probes);
 
     /// Every request up to `number` was acknowledged; its rows went nowhere else.
     [[nodiscard]] bool settled(std::uint64_t number) const noexcept;
@@ -128,6 +131,8 @@ private:
 
     enum class state : std::uint8_t { open, to_reset, resetting, reset };
     state state_{state::open};
+    bool probes_{false};  ///< Of an earlier life are under way.
+    bool resetting_probes_{false};
     mono_time not_before_{};
     backoff wait_;
     std::optional<error> trouble_;

@@ -41,7 +41,7 @@ std::vector<relay_machine::action> relay_machine::step(mono_time now, std::uint6
     }
     if (mode_ != mode::off) plan_remove();
     if (mode_ == mode::draining) plan_drain();
-    if (main_.take_reset(now_)) actions_.push_back(relay_action::reset_main{});
+    if (main_.take_reset(now_)) actions_.push_back(relay_action::reset_main{main_.resets_probes()});
     plan_wake();
     if (empty()) last_error_.reset();
     return std::move(actions_);
@@ -359,7 +359,7 @@ void relay_machine::report_lanes(std::string_view what, std::size_t count, std::
 }
 
 void relay_machine::forget_all() {
-    main_.clear();
+    main_.clear(lanes_.probes_in_flight() > 0);
     lanes_.clear();
     deletions_.clear();
     memory_.clear();

@@ -101,6 +101,7 @@ struct kafka_sink::impl {
     void count();
     void accept(kafka::request what);
     void reset(completion<void> done);
+    void purge(const completion<void>& done);
 
     void to_sink(std::function<void()> what) {
         {
@@ -204,6 +205,24 @@ void kafka_sink::impl::reset(completion<void> done) {
     parts.home.post([done = std::move(done)] { done(tl::unexpected(closed_error())); });
 }
 
+// Both channels complete on the host.
+void kafka_sink::impl::purge(const completion<void>& done) {
+    auto first = std::make_shared<std::optional<result<void>>>();
+    const completion<void> both = [first, done](result<void> outcome) {
+        if (!*first) {
+            *first = std::move(outcome);
+        } else {
+            done(outcome ? std::move(**first) : std::move(outcome));
+        }
+    };
+    if (closed) {
+        parts.home.post([both] { both({}); });
+    } else {
+        probe.purge(both);
+    }
+    reset(both);
+}
+
 void kafka_sink::impl::on_look(const std::string& name, result<topic_facts> facts) {
     const auto now = parts.home.now();
     if (closed) return;
@@ -289,6 +308,11 @@ void kafka_sink::publish(
 void kafka_sink::reset_main(completion<void> done) {
     auto* const me = impl_.get();
     me->to_sink([me, done = std::move(done)] { me->reset(done); });
+}
+
+void kafka_sink::purge(completion<void> done) {
+    auto* const me = impl_.get();
+    me->to_sink([me, done = std::move(done)] { me->purge(done); });
 }
 
 void kafka_sink::look(completion<void> done, std::string topic) {

@@ -68,6 +68,7 @@ public:
     void publish(channel where, std::vector<outgoing_row> rows, epoch mine, completion<publish_outcome> done)
         override;
     void reset_main(completion<void> done) override;
+    void purge(completion<void> done) override;
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override;
     [[nodiscard]] capacity limits() const override;
 

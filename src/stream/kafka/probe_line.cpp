@@ -142,6 +142,8 @@ void probe_line::serve(mono_time now) {
             parts_.on_error(code, rd_kafka_event_error_string(event.get()));
         }
     }
+    if (producer_ && !purges_.empty()) producer_->purge(RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    finish_purges();
     if (!producer_) return;
     // Its end is no verdict on the rows that it held; the next one begins anew.
     if (producer_->fatal() != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -149,6 +151,42 @@ void probe_line::serve(mono_time now) {
         producer_->purge(RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
     }
     if (worn_ && handed_over_.empty()) retire();
+}
+
+void probe_line::purge(completion<void> done) {
+    for (const auto& row : std::exchange(looking_, {})) {
+        const auto id = parts_.requests.at(row.request).rows[row.place].row->id;
+        parts_.settle(row.request, row.place, row_failure{id, purged_error()});
+    }
+    constexpr auto limit = std::chrono::seconds{5};
+    if (purges_.empty()) purge_limit_ = parts_.home.now() + limit;
+    purges_.push_back(std::move(done));
+    if (producer_) {
+        worn_ = true;
+        producer_->purge(RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+    }
+    finish_purges();
+}
+
+void probe_line::finish_purges() {
+    if (purges_.empty() || (!handed_over_.empty() && now_ < purge_limit_)) return;
+    if (!handed_over_.empty() && producer_) {
+        // It does not report them: their bytes must stay until it is gone.
+        for (auto& [name, topic] : parts_.topics)
+            topic->on_probe.reset();
+        (void)producer_->release();
+        producer_.reset();
+        worn_ = false;
+    }
+    for (const auto& row : std::exchange(handed_over_, {})) {
+        const auto id = parts_.requests.at(row.request).rows[row.place].row->id;
+        const error why{
+            errc::unavailable, retry_advice::now, true, "librdkafka did not say what became of the record"};
+        parts_.settle(row.request, row.place, row_failure{id, why});
+    }
+    if (producer_) retire();
+    for (auto& done : std::exchange(purges_, {}))
+        parts_.home.post([tell = std::move(done)] { tell({}); });
 }
 
 void probe_line::retire() {
@@ -168,6 +206,8 @@ void probe_line::close() {
         producer_->purge(RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         (void)producer_->release();
     }
+    for (auto& done : std::exchange(purges_, {}))
+        parts_.home.post([tell = std::move(done)] { tell(fail(errc::cancelled, "the sink was closed")); });
     for (const auto* rows : {&looking_, &handed_over_}) {
         for (const auto& row : *rows) {
             auto why = cancelled;

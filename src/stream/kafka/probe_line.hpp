@@ -21,7 +21,10 @@ public:
     void serve(mono_time now);
     void close();
 
-    [[nodiscard]] bool waits() const noexcept { return !looking_.empty() || worn_; }
+    /// Gives up what is not published yet, and completes when nothing of it can be published any more.
+    void purge(completion<void> done);
+
+    [[nodiscard]] bool waits() const noexcept { return !looking_.empty() || worn_ || !purges_.empty(); }
     [[nodiscard]] std::size_t handed_over() const noexcept { return handed_over_.size(); }
 
 private:
@@ -34,6 +37,7 @@ private:
     void refuse(probed_row which, topic_entry& topic, rd_kafka_resp_err_t code, rd_kafka_msg_status_t status);
     void report(const rd_kafka_message_t& message);
     void retire();
+    void finish_purges();
     void teach(topic_entry& topic, const topic_facts& before);
 
     sink_parts& parts_;
@@ -41,6 +45,8 @@ private:
     std::vector<probed_row> looking_;  ///< Until their topic was looked up.
     std::vector<probed_row> handed_over_;
     bool worn_{false};  ///< The producer knows a topic as denied or absent until it looks again in minutes.
+    std::vector<completion<void>> purges_;
+    mono_time purge_limit_{};
     mono_time now_{};
 };
 

@@ -34,5 +34,26 @@ TEST(MainChannel, ASuspicionIsNoVerdictThoughTheRequestHeldThatRowAlone) {
     EXPECT_TRUE(is_judged(false));
 }
 
+TEST(MainChannel, ANewLifeWaitsUntilTheProbesOfTheOldOneAreGoneToo) {
+    const relay_options options;
+    main_channel main(options);
+    main.clear(false);
+    EXPECT_FALSE(main.take_reset({})) << "nothing was under way";
+    main.clear(true);
+    EXPECT_FALSE(main.settled(0)) << "no lane may probe";
+    EXPECT_TRUE(main.take_reset({}));
+    EXPECT_TRUE(main.resets_probes());
+    main.clear(true);  // another life ends before that
+    main.reset_done({}, 0, {});
+    EXPECT_FALSE(main.reopen({}, 0)) << "the second life's probes may be younger than the reset";
+    EXPECT_TRUE(main.take_reset({}));
+    EXPECT_TRUE(main.resets_probes());
+    main.reset_done({}, 0, {});
+    EXPECT_TRUE(main.reopen({}, 0));
+    EXPECT_TRUE(main.settled(0));
+    main.clear(false);
+    EXPECT_FALSE(main.take_reset({}));
+}
+
 }  // namespace
 }  // namespace millrace
