@@ -99,6 +99,38 @@ TEST_F(KafkaMock, FaultsThatPassAreNoRefusals) {
     EXPECT_EQ(world->sink->counters().refused, 0U);
 }
 
+TEST_F(KafkaMock, AfterAnOutageRowsThatWaitedGoTogetherOnceOneWasTaken) {
+    world = std::make_unique<kafka_relay_world>(
+        rd_kafka_mock_cluster_bootstraps(cluster.get()),
+        "?linger.ms=5",
+        kafka_sink_options{.idle_partition = milliseconds{300}, .look_limit = milliseconds{500}}
+    );
+    const auto batch = std::make_shared<row_batch>();
+    for (int i = 0; i < 500; ++i) {
+        outbox_row row;
+        row.id = row_id{i + 1};
+        row.topic = topic;
+        row.key = "k";
+        row.value = "v";
+        batch->add(row);
+    }
+    std::vector<outgoing_row> rest;
+    for (std::size_t i = 1; i < batch->rows().size(); ++i)
+        rest.push_back({&batch->rows()[i], batch});
+    int done = 0;
+    const auto count = [&](const result<publish_outcome>& o) { done += o && o->failures.empty() ? 1 : 0; };
+    world->sink->publish(channel::main, {{&batch->rows()[0], batch}}, epoch{1}, count);
+    ASSERT_TRUE(world->loop.run_until([&] { return done == 1; }));
+    ASSERT_EQ(rd_kafka_mock_broker_set_down(cluster.get(), 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+    world->loop.run_for(milliseconds{400});
+    world->sink->publish(channel::main, std::move(rest), epoch{1}, count);
+    world->loop.run_for(milliseconds{600});
+    rd_kafka_mock_broker_set_rtt(cluster.get(), 1, 20);
+    ASSERT_EQ(rd_kafka_mock_broker_set_up(cluster.get(), 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+    EXPECT_TRUE(world->loop.run_until([&] { return done == 2; }, milliseconds{5'000}))
+        << "one by one it takes 10 s";
+}
+
 TEST_F(KafkaMock, WhatWasOnProbeWhenALifeEndedIsNeverPublishedLater) {
     put(1);
     world->start();

@@ -187,7 +187,6 @@ void kafka_sink::impl::turn() {
 
 void kafka_sink::impl::accept(kafka::request what) {
     auto r = std::make_unique<kafka::request>(std::move(what));
-    r->since = parts.home.now();
     if (closed || r->rows.empty()) {
         publish_outcome outcome;
         for (const auto& one : r->rows)

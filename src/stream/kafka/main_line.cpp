@@ -75,7 +75,7 @@ main_line::step main_line::place(std::uint32_t number, request& r) {
     }
     const auto partition = parts_.by.partition_of(row, topic.facts.partitions, parts_.seed);
     const auto bytes = static_cast<std::uint32_t>(record_bytes(row, parts_.extra_bytes(r)) + record_slack);
-    r.places[i] = {&topic, partition, bytes};
+    r.places[i] = {&topic, partition, bytes, {}};
     ++topic.under_way;
     auto& gate = topic.gates[static_cast<std::size_t>(partition)];
     if (!gate.lets_pass(now_, bytes, limits_of(topic))) {
@@ -122,11 +122,12 @@ partition_gate::limits main_line::limits_of(const topic_entry& topic) const {
 
 rd_kafka_resp_err_t main_line::hand_over(std::uint32_t number, std::uint32_t place) {
     auto& r = parts_.requests.at(number);
-    const auto& where = r.places[place];
+    auto& where = r.places[place];
     const auto code = producer_->hand_over(
         where.topic->on_main.get(), where.partition, *r.rows[place].row, {number, place}, r.extra()
     );
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return code;
+    where.handed_over = now_;
     where.topic->gates[static_cast<std::size_t>(where.partition)].sent(where.bytes);
     ++handed_over_;
     return code;
@@ -219,7 +220,7 @@ void main_line::report(const rd_kafka_message_t& message, bool shared) {
     const auto where = r.places[tag.place];
     const auto good = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
     where.topic->gates[static_cast<std::size_t>(where.partition)].settled(
-        where.bytes, good ? std::optional(r.since) : std::nullopt
+        where.bytes, good ? std::optional(where.handed_over) : std::nullopt
     );
     --handed_over_;
     --where.topic->under_way;

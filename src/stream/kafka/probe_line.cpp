@@ -70,7 +70,7 @@ void probe_line::send(probed_row which, topic_entry& topic, mono_time now) {
     }
     if (!topic.on_probe) topic.on_probe = producer_->topic(topic.name, &topic);
     const auto partition = parts_.by.partition_of(row, topic.facts.partitions, parts_.seed);
-    r.places[which.place] = {&topic, partition, static_cast<std::uint32_t>(bytes)};
+    r.places[which.place] = {&topic, partition, static_cast<std::uint32_t>(bytes), {}};
     const auto code =
         producer_->hand_over(topic.on_probe.get(), partition, row, {which.request, which.place}, r.extra());
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return refused(code);

@@ -47,13 +47,13 @@ struct request {
     std::vector<outgoing_row> rows;
     completion<publish_outcome> done;
     channel where{channel::main};
-    mono_time since;
     std::optional<std::string> header;  ///< The value of the sink's own header.
 
     struct place {
         topic_entry* topic{nullptr};
         std::int32_t partition{0};
         std::uint32_t bytes{0};
+        mono_time handed_over{};  ///< To librdkafka.
     };
     std::vector<place> places;  ///< Of each row, once it is known.
 
