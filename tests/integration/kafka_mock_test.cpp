@@ -99,6 +99,43 @@ TEST_F(KafkaMock, FaultsThatPassAreNoRefusals) {
     EXPECT_EQ(world->sink->counters().refused, 0U);
 }
 
+TEST_F(KafkaMock, APartitionWithoutALeaderStopsNoOtherTopicAndIsServedWhenItHasOne) {
+    const std::string sick = "sick";
+    rd_kafka_mock_topic_create(cluster.get(), sick.c_str(), 1, 2);
+    rd_kafka_mock_partition_set_leader(cluster.get(), sick.c_str(), 0, 1);
+    int sent = 0;
+    const auto mix = [&](int rows) {
+        put(rows);
+        for (int i = 0; i < rows; ++i, ++sent)
+            world->put(sick, "key-" + std::to_string(sent % 7), std::to_string(sent));
+    };
+    mix(300);
+    world->start();
+    expect_all();
+    rd_kafka_mock_partition_set_leader(cluster.get(), sick.c_str(), 0, -1);
+    for (int i = 0; i < 300; ++i) {
+        mix(10);
+        world->loop.run_for(milliseconds{1});
+    }
+    EXPECT_TRUE(world->loop.run_until([&] { return world->outbox.size() == 3'000; }, milliseconds{10'000}))
+        << "left: " << world->outbox.size();
+    put(300);
+    EXPECT_TRUE(world->loop.run_until([&] { return world->outbox.size() == 3'000; }, milliseconds{1'000}))
+        << "and from now on nothing waits for it";
+    rd_kafka_mock_partition_set_leader(cluster.get(), sick.c_str(), 0, 2);
+    expect_all();
+    int total = 0;
+    for (const auto& [key, values] : world->delivered(sick)) {
+        int expected = std::stoi(key.substr(4));
+        for (const auto& value : values) {
+            ASSERT_EQ(std::stoi(value), expected) << key;
+            expected += 7;
+            ++total;
+        }
+    }
+    EXPECT_EQ(total, sent);
+}
+
 TEST_F(KafkaMock, AfterAnOutageRowsThatWaitedGoTogetherOnceOneWasTaken) {
     world = std::make_unique<kafka_relay_world>(
         rd_kafka_mock_cluster_bootstraps(cluster.get()),

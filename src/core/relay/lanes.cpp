@@ -205,12 +205,18 @@ lanes::work lanes::advance(
         make_ready(*blocked_.front());
         blocked_.pop_front();
     }
+    while (!need_place_.empty() && !out.stop) {
+        auto& next = *need_place_.front();
+        need_place_.pop_front();
+        if (proceed(next, rows_room, bytes_room, out)) continue;
+        need_place_.push_front(&next);
+        break;
+    }
+    // Those that need no place do not wait for one: probe may hold rows that nobody answers.
     while (!ready_.empty() && !out.stop) {
         auto& next = *ready_.front();
         ready_.pop_front();
-        if (proceed(next, rows_room, bytes_room, out)) continue;
-        ready_.push_front(&next);
-        break;
+        if (!proceed(next, rows_room, bytes_room, out)) need_place_.push_back(&next);
     }
     start_burials(now, out);
     return out;
@@ -448,6 +454,7 @@ void lanes::drop_all(lane& which, std::vector<held_row>& into) {
 
 void lanes::unqueue(const lane* which) {
     std::erase(ready_, which);
+    std::erase(need_place_, which);
     std::erase(to_bury_, which);
     std::erase_if(resting_, [which](const auto& entry) { return entry.second == which; });
 }
@@ -466,6 +473,7 @@ void lanes::clear() {
     topics_.clear();
     blocked_.clear();
     ready_.clear();
+    need_place_.clear();
     to_bury_.clear();
     resting_.clear();
     probes_.clear();

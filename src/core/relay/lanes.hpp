@@ -175,6 +175,7 @@ private:
     std::unordered_map<std::string, topic_trouble, text_hash, std::equal_to<>> topics_;
     std::deque<lane*> blocked_;  // by barrier
     std::deque<lane*> ready_;
+    std::deque<lane*> need_place_;  // ready, but probe had no room
     std::deque<lane*> to_bury_;
     std::multimap<mono_time, lane*> resting_;
     std::map<std::uint64_t, lane*> probes_;

@@ -76,10 +76,12 @@ result<void> kafka_sink_options::validate() const {
             );
     }
     if (idle_partition <= nanoseconds::zero() || refresh_every <= nanoseconds::zero() ||
-        settle_limit <= nanoseconds::zero() || look_limit <= milliseconds::zero())
+        settle_limit <= nanoseconds::zero() || silence <= nanoseconds::zero() ||
+        look_limit <= milliseconds::zero())
         return fail(
             errc::invalid_config,
-            "Kafka options idle_partition, refresh_every, settle_limit and look_limit must be above 0"
+            "Kafka options idle_partition, refresh_every, settle_limit, silence and look_limit must be above "
+            "0"
         );
     return {};
 }
@@ -98,6 +100,7 @@ struct kafka_sink::impl {
     void turn();
     void on_look(const std::string& topic, result<topic_facts> facts);
     void refresh(mono_time now);
+    void watch(mono_time now);
     void count();
     void accept(kafka::request what);
     void reset(completion<void> done);
@@ -119,6 +122,8 @@ struct kafka_sink::impl {
     kafka::main_line main;
     kafka::probe_line probe;
     mono_time refresh_at{};
+    mono_time watch_at{};
+    bool unwell{false};  ///< Some partition is.
 
     // The host's.
     std::unordered_map<std::string, topic_facts, text_hash, std::equal_to<>> known;
@@ -155,6 +160,7 @@ void kafka_sink::impl::run() {
         turn();
         const auto now = parts.home.now();
         auto due = std::min(main.due(), refresh_at);
+        if (unwell || main.handed_over() + probe.handed_over() > 0) due = std::min(due, watch_at);
         if (probe.waits()) due = std::min(due, now + std::chrono::milliseconds{100});
         const auto wait = std::chrono::ceil<milliseconds>(
             std::clamp(due - now, nanoseconds{0}, nanoseconds{std::chrono::minutes{1}})
@@ -182,6 +188,7 @@ void kafka_sink::impl::turn() {
     main.serve(now);
     probe.serve(now);
     refresh(now);
+    watch(now);
     count();
 }
 
@@ -238,6 +245,7 @@ void kafka_sink::impl::on_look(const std::string& name, result<topic_facts> fact
     if (first || topic.facts != before) parts.publish_facts(topic);
     main.on_topic(topic, before);
     probe.on_topic(topic, now);
+    if (!topic.facts.unwell.empty()) unwell = true;
 }
 
 void kafka_sink::impl::refresh(mono_time now) {
@@ -245,6 +253,20 @@ void kafka_sink::impl::refresh(mono_time now) {
     refresh_at = now + parts.options.refresh_every;
     for (auto& [name, topic] : parts.topics) {
         if (topic->known && topic->used + 2 * parts.options.refresh_every >= now) parts.ask(*topic, now);
+    }
+}
+
+// Whoever says nothing is asked about, and whoever is unwell, whether that has passed.
+void kafka_sink::impl::watch(mono_time now) {
+    constexpr auto every = std::chrono::seconds{1};
+    if (now < watch_at) return;
+    watch_at = now + every;
+    unwell = false;
+    for (auto& [name, topic] : parts.topics) {
+        const auto sick =
+            !topic->facts.unwell.empty() && topic->used + 2 * parts.options.refresh_every >= now;
+        unwell = unwell || sick;
+        if (sick || main.is_silent(*topic, now) || probe.is_silent(*topic, now)) parts.ask(*topic, now);
     }
 }
 
@@ -328,7 +350,11 @@ std::optional<error> kafka_sink::suspect(const outbox_row& row) const {
     const auto& facts = found == impl_->known.end() ? unknown_topic() : found->second;
     const auto& parts = impl_->parts;
     const auto extra = parts.options.outbox ? outbox_header.size() + parts.options.outbox->size() + 24 : 0;
-    return kafka::suspicion(facts, row, parts.main_bytes_max, extra);
+    if (auto why = kafka::suspicion(facts, row, parts.main_bytes_max, extra)) return why;
+    if (facts.unwell.empty() || facts.partitions == 0) return std::nullopt;
+    const auto place = kafka::place_of(row, facts, parts.by, 0);
+    if (!facts.is_unwell(place)) return std::nullopt;
+    return kafka::unwell_error(row.topic, place);
 }
 
 event_sink::capacity kafka_sink::limits() const {

@@ -34,6 +34,10 @@ struct kafka_sink_options {
     nanoseconds settle_limit{std::chrono::seconds{2}};   ///< A reset waits so long for what is in flight.
     milliseconds look_limit{3'000};                      ///< Of one question about a topic.
 
+    /// When a partition says nothing of its rows for so long, it is asked whether it has a leader and enough
+    /// replicas; the rows of one that has not are taken back, so that others go on.
+    nanoseconds silence{std::chrono::seconds{2}};
+
     std::size_t queued_rows_max{100'000};  ///< In librdkafka's queues; above the relay's client_window_rows.
     std::size_t queued_kbytes_max{256 << 10};
 

@@ -64,6 +64,12 @@ main_line::step main_line::place(std::uint32_t number, request& r) {
     }
     if (++r.next == r.rows.size()) inbox_.pop_front();
     auto failure = refusal(r, topic);
+    std::int32_t partition = 0;
+    if (!failure) {
+        partition = place_of(row, topic.facts, parts_.by, parts_.seed);
+        if (topic.facts.is_unwell(partition))
+            failure = row_failure{row.id, unwell_error(topic.name, partition)};
+    }
     if (!failure && !ensure_producer()) failure = row_failure{row.id, unpublished()};
     if (failure) {
         parts_.settle(number, i, std::move(failure));
@@ -73,7 +79,6 @@ main_line::step main_line::place(std::uint32_t number, request& r) {
         topic.on_main = producer_->topic(topic.name, &topic);
         topic.gates = std::vector<partition_gate>(static_cast<std::size_t>(topic.facts.partitions));
     }
-    const auto partition = parts_.by.partition_of(row, topic.facts.partitions, parts_.seed);
     const auto bytes = static_cast<std::uint32_t>(record_bytes(row, parts_.extra_bytes(r)) + record_slack);
     r.places[i] = {&topic, partition, bytes, {}};
     ++topic.under_way;
@@ -128,7 +133,9 @@ rd_kafka_resp_err_t main_line::hand_over(std::uint32_t number, std::uint32_t pla
     );
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return code;
     where.handed_over = now_;
-    where.topic->gates[static_cast<std::size_t>(where.partition)].sent(where.bytes);
+    auto& gate = where.topic->gates[static_cast<std::size_t>(where.partition)];
+    if (gate.rows() == 0) gate.moved(now_);
+    gate.sent(where.bytes);
     ++handed_over_;
     return code;
 }
@@ -219,9 +226,9 @@ void main_line::report(const rd_kafka_message_t& message, bool shared) {
     auto& r = parts_.requests.at(tag.request);
     const auto where = r.places[tag.place];
     const auto good = message.err == RD_KAFKA_RESP_ERR_NO_ERROR;
-    where.topic->gates[static_cast<std::size_t>(where.partition)].settled(
-        where.bytes, good ? std::optional(where.handed_over) : std::nullopt
-    );
+    auto& gate = where.topic->gates[static_cast<std::size_t>(where.partition)];
+    gate.settled(where.bytes, good ? std::optional(where.handed_over) : std::nullopt);
+    gate.moved(now_);
     --handed_over_;
     --where.topic->under_way;
     if (good) {

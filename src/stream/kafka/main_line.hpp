@@ -28,6 +28,9 @@ public:
     /// What was learned of a topic may let rows pass, or must end the producer.
     void on_topic(topic_entry& which, const topic_facts& before);
 
+    /// A partition of it holds rows and says nothing of them.
+    [[nodiscard]] bool is_silent(const topic_entry& which, mono_time now) const;
+
     /// Takes reports and goes on as far as possible.
     void serve(mono_time now);
 
@@ -67,6 +70,7 @@ private:
     [[nodiscard]] partition_gate::limits limits_of(const topic_entry& topic) const;
     void fail_to_hand_over(std::uint32_t number, std::uint32_t place, rd_kafka_resp_err_t code);
 
+    void take_back(topic_entry& which);
     void purge_waiting();
     void purge_waiting_requests();
     void settle_unreported();
@@ -88,6 +92,7 @@ private:
 
     // While ending.
     std::vector<std::pair<topic_entry*, std::int32_t>> failed_;  ///< Partitions that take nothing more.
+    std::vector<std::pair<topic_entry*, std::int32_t>> left_;    ///< Partitions that are not waited for.
     std::optional<error> cause_;  ///< Of the producer's end, where no row was refused.
     mono_time innocents_until_{};
     mono_time purge_again_{};

@@ -103,6 +103,10 @@ void main_line::empty() {
             if (seen == failed_.begin() + static_cast<std::ptrdiff_t>(i))
                 lost += topic->gates[static_cast<std::size_t>(partition)].rows();
         }
+        for (const auto& which : left_) {
+            if (std::find(failed_.begin(), failed_.end(), which) == failed_.end())
+                lost += which.first->gates[static_cast<std::size_t>(which.second)].rows();
+        }
         const auto gave_up = gives_up_;
         gives_up_ = gave_up || handed_over_ <= lost || now_ >= innocents_until_;
         if (now_ < purge_again_ && gave_up == gives_up_) return;
@@ -119,6 +123,7 @@ void main_line::renew() {
         topic->gates.clear();
     }
     failed_.clear();
+    left_.clear();
     if (producer_) {
         auto client = producer_->release();
         producer_.reset();
@@ -164,7 +169,29 @@ void main_line::on_topic(topic_entry& which, const topic_facts& before) {
         which.on_main.reset();
         which.gates.clear();
         end(std::nullopt);
+    } else {
+        take_back(which);
     }
+}
+
+// librdkafka would hold them until the partition is back, and with them the requests that they came in.
+void main_line::take_back(topic_entry& which) {
+    bool holds = false;
+    for (const auto partition : which.facts.unwell) {
+        const auto index = static_cast<std::size_t>(partition);
+        if (partition < 0 || index >= which.gates.size() || which.gates[index].empty()) continue;
+        holds = true;
+        if (std::find(left_.begin(), left_.end(), std::pair(&which, partition)) == left_.end())
+            left_.emplace_back(&which, partition);
+    }
+    if (holds && mode_ != mode::broken) end(std::nullopt);
+}
+
+bool main_line::is_silent(const topic_entry& which, mono_time now) const {
+    const auto limit = parts_.options.silence;
+    return std::any_of(which.gates.begin(), which.gates.end(), [&](const partition_gate& gate) {
+        return gate.is_silent(now, limit);
+    });
 }
 
 void main_line::serve(mono_time now) {

@@ -58,6 +58,15 @@ public:
     }
 
     [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+    [[nodiscard]] bool empty() const noexcept { return rows_ == 0 && waiting_.empty(); }
+
+    /// A row was reported, or the first of some is under way.
+    void moved(mono_time now) noexcept { moved_ = now; }
+
+    /// Nothing was heard of its rows for so long.
+    [[nodiscard]] bool is_silent(mono_time now, nanoseconds limit) const noexcept {
+        return rows_ > 0 && now - moved_ > limit;
+    }
 
     [[nodiscard]] std::deque<row> take_waiting() { return std::exchange(waiting_, {}); }
 
@@ -70,6 +79,7 @@ private:
 
     std::deque<row> waiting_;
     std::optional<mono_time> fresh_;
+    mono_time moved_{};
     std::size_t rows_{0};
     std::size_t bytes_{0};
 };

@@ -29,8 +29,7 @@ result<partitioner> partitioner::named(std::string_view name) {
 std::int32_t partitioner::partition_of(const outbox_row& row, std::int32_t partitions, std::uint32_t seed)
     const noexcept {
     if (row.partition) return *row.partition;
-    const auto random = row.key ? row.key->empty() && empty_is_random_ : null_is_random_;
-    if (random) return static_cast<std::int32_t>(seed % static_cast<std::uint32_t>(partitions));
+    if (is_free(row)) return static_cast<std::int32_t>(seed % static_cast<std::uint32_t>(partitions));
     const auto key = row.key.value_or("");
     // librdkafka's functions look at nothing but the key and the count.
     const auto* const bytes = key.data() == nullptr ? "" : key.data();

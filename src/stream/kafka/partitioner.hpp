@@ -24,6 +24,12 @@ public:
         const outbox_row& row, std::int32_t partitions, std::uint32_t seed
     ) const noexcept;
 
+    /// Neither the row nor its key says where it goes: the seed does.
+    [[nodiscard]] bool is_free(const outbox_row& row) const noexcept {
+        if (row.partition) return false;
+        return row.key ? row.key->empty() && empty_is_random_ : null_is_random_;
+    }
+
 private:
     enum class hash : std::uint8_t { murmur2, crc32, fnv1a };
 

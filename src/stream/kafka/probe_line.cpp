@@ -43,6 +43,21 @@ void probe_line::on_topic(topic_entry& which, mono_time now) {
             send(row, which, now);
         }
     }
+    const auto held = std::any_of(handed_over_.begin(), handed_over_.end(), [&](const probed_row& row) {
+        const auto& place = parts_.requests.at(row.request).places[row.place];
+        return place.topic == &which && which.facts.is_unwell(place.partition);
+    });
+    if (!held || !producer_) return;
+    // A purge takes all: the others are sent again.
+    worn_ = true;
+    producer_->purge(RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+}
+
+bool probe_line::is_silent(const topic_entry& which, mono_time now) const {
+    return std::any_of(handed_over_.begin(), handed_over_.end(), [&](const probed_row& row) {
+        const auto& place = parts_.requests.at(row.request).places[row.place];
+        return place.topic == &which && now - place.handed_over > parts_.options.silence;
+    });
 }
 
 void probe_line::send(probed_row which, topic_entry& topic, mono_time now) {
@@ -69,8 +84,9 @@ void probe_line::send(probed_row which, topic_entry& topic, mono_time now) {
         producer_ = std::move(*made);
     }
     if (!topic.on_probe) topic.on_probe = producer_->topic(topic.name, &topic);
-    const auto partition = parts_.by.partition_of(row, topic.facts.partitions, parts_.seed);
-    r.places[which.place] = {&topic, partition, static_cast<std::uint32_t>(bytes), {}};
+    const auto partition = place_of(row, topic.facts, parts_.by, parts_.seed);
+    if (topic.facts.is_unwell(partition)) return settle(unwell_error(topic.name, partition));
+    r.places[which.place] = {&topic, partition, static_cast<std::uint32_t>(bytes), now};
     const auto code =
         producer_->hand_over(topic.on_probe.get(), partition, row, {which.request, which.place}, r.extra());
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return refused(code);

@@ -19,6 +19,9 @@ public:
     void publish(std::unique_ptr<request> what, mono_time now);
     void on_topic(topic_entry& which, mono_time now);
     void serve(mono_time now);
+
+    /// As `main_line::is_silent`.
+    [[nodiscard]] bool is_silent(const topic_entry& which, mono_time now) const;
     void close();
 
     /// Gives up what is not published yet, and completes when nothing of it can be published any more.

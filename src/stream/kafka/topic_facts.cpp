@@ -11,6 +11,7 @@ namespace millrace::kafka {
 void topic_facts::renew(const topic_facts& seen) {
     partitions = seen.trouble ? partitions : seen.partitions;
     trouble = seen.trouble;
+    unwell = seen.unwell;
     if (!seen.described) return;
     described = true;
     compacted = seen.compacted;
@@ -27,6 +28,29 @@ void topic_facts::refused(std::size_t bytes, bool alone) noexcept {
 void topic_facts::accepted(std::size_t bytes) noexcept {
     row_bytes_max = std::max(row_bytes_max, bytes);
     batch_bytes_max = std::max(batch_bytes_max, bytes);
+}
+
+std::int32_t place_of(
+    const outbox_row& row, const topic_facts& topic, const partitioner& by, std::uint32_t seed
+) {
+    auto place = by.partition_of(row, topic.partitions, seed);
+    if (topic.unwell.empty() || !by.is_free(row)) return place;
+    for (std::int32_t i = 1; i < topic.partitions && topic.is_unwell(place); ++i)
+        place = by.partition_of(row, topic.partitions, ++seed);
+    return place;
+}
+
+error unwell_error(std::string_view topic, std::int32_t partition) {
+    return {
+        errc::unavailable,
+        retry_advice::after_delay,
+        false,
+        fmt::format(
+            "topic \"{}\": partition {} has no leader, or fewer replicas in sync than its "
+            "min.insync.replicas; its rows wait and are tried again; see whether its brokers are up",
+            topic,
+            partition
+        )};
 }
 
 std::optional<error> suspicion(

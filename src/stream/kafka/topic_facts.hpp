@@ -4,15 +4,18 @@
 /// corrected by what is accepted. Pure.
 #pragma once
 
+#include "partitioner.hpp"
 #include "port/outbox_source.hpp"
 
 #include <millrace/error.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace millrace::kafka {
 
@@ -21,6 +24,9 @@ struct topic_facts {
     static constexpr std::size_t default_batch_bytes = 1'048'588;
 
     std::int32_t partitions{0};
+
+    /// The partitions that take nothing now, by the latest look: no leader, or too few replicas in sync.
+    std::vector<std::int32_t> unwell;
 
     /// Why no record may go there, by the latest look: it does not exist, is hidden or has no leader.
     std::optional<error> trouble;
@@ -38,6 +44,10 @@ struct topic_facts {
     /// Takes over what a newer look says; what was learned stays where that look could not read the limits.
     void renew(const topic_facts& seen);
 
+    [[nodiscard]] bool is_unwell(std::int32_t partition) const noexcept {
+        return !unwell.empty() && std::find(unwell.begin(), unwell.end(), partition) != unwell.end();
+    }
+
     /// A batch of so many bytes was refused for its size.
     void refused(std::size_t bytes, bool alone) noexcept;
 
@@ -53,5 +63,14 @@ struct topic_facts {
     std::size_t client_bytes_max,
     std::size_t extra_header_bytes = 0
 );
+
+/// Where the row goes: a row whose key decides nothing passes partitions that are unwell. `partitions` must
+/// be known.
+[[nodiscard]] std::int32_t place_of(
+    const outbox_row& row, const topic_facts& topic, const partitioner& by, std::uint32_t seed
+);
+
+/// Of a row for a partition that is unwell.
+[[nodiscard]] error unwell_error(std::string_view topic, std::int32_t partition);
 
 }  // namespace millrace::kafka

@@ -9,6 +9,8 @@
 #include <charconv>
 #include <condition_variable>
 #include <deque>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -25,8 +27,11 @@ constexpr std::size_t topics_at_once = 100;
 using metadata_ptr = std::unique_ptr<const rd_kafka_metadata_t, destroyer<rd_kafka_metadata_destroy>>;
 using config_ptr = std::unique_ptr<rd_kafka_ConfigResource_t, destroyer<rd_kafka_ConfigResource_destroy>>;
 
+/// A partition and how many of its replicas are in sync.
+using replicas = std::vector<std::pair<std::int32_t, int>>;
+
 /// What the configuration of a topic says of records.
-void read_config(const rd_kafka_ConfigResource_t* topic, topic_facts& into) {
+void read_config(const rd_kafka_ConfigResource_t* topic, const replicas& in_sync, topic_facts& into) {
     std::size_t count = 0;
     const auto* const* const entries = rd_kafka_ConfigResource_configs(topic, &count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -34,10 +39,16 @@ void read_config(const rd_kafka_ConfigResource_t* topic, topic_facts& into) {
         const std::string_view name = rd_kafka_ConfigEntry_name(entries[i]);
         const std::string_view value = text == nullptr ? "" : text;
         if (name == "cleanup.policy") into.compacted = value.find("compact") != std::string_view::npos;
-        if (name != "max.message.bytes") continue;
+        if (name != "max.message.bytes" && name != "min.insync.replicas") continue;
         std::size_t limit = 0;
         const auto [end, fault] = std::from_chars(value.data(), value.data() + value.size(), limit);
         if (fault != std::errc{} || end != value.data() + value.size()) continue;
+        if (name == "min.insync.replicas") {
+            for (const auto& [partition, count] : in_sync)
+                if (static_cast<std::size_t>(count) < limit && !into.is_unwell(partition))
+                    into.unwell.push_back(partition);
+            continue;
+        }
         into.row_bytes_max = limit;
         into.batch_bytes_max = limit;
         into.described = true;
@@ -80,7 +91,8 @@ struct topic_lookup::impl {
     std::deque<std::string> asked;
     std::deque<std::function<void()>> jobs;
 
-    client_ptr client;  // the thread's
+    std::map<std::string, replicas, std::less<>> in_sync;  // the thread's, of the topics that are looked up
+    client_ptr client;                                     // the thread's
     queue_ptr errors;
     recent_cause cause;
     std::thread thread;
@@ -157,6 +169,12 @@ result<topic_facts> topic_lookup::impl::metadata_of(const std::string& topic) {
         trouble = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
     if (trouble == RD_KAFKA_RESP_ERR_NO_ERROR) {
         facts.partitions = seen->partition_cnt;
+        auto& counts = in_sync[topic];
+        for (int i = 0; i < seen->partition_cnt; ++i) {
+            const auto& partition = seen->partitions[i];
+            counts.emplace_back(partition.id, partition.isr_cnt);
+            if (partition.leader < 0) facts.unwell.push_back(partition.id);
+        }
         return facts;
     }
     auto why = record_error(trouble, RD_KAFKA_MSG_STATUS_NOT_PERSISTED, topic);
@@ -192,7 +210,7 @@ void topic_lookup::impl::describe(std::vector<std::pair<std::string, result<topi
         if (rd_kafka_ConfigResource_error(resources[i]) != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
         const std::string_view name = rd_kafka_ConfigResource_name(resources[i]);
         for (auto& [topic, facts] : topics) {
-            if (topic == name && facts) read_config(resources[i], *facts);
+            if (topic == name && facts) read_config(resources[i], in_sync[topic], *facts);
         }
     }
 }
@@ -209,7 +227,10 @@ void topic_lookup::impl::look_up(const std::vector<std::string>& topics) {
             found.emplace_back(topic, lost ? found.back().second : metadata_of(topic));
         }
         describe(found);
+        for (auto& [topic, facts] : found)
+            if (facts) std::sort(facts->unwell.begin(), facts->unwell.end());
     }
+    in_sync.clear();
     {
         const std::lock_guard lock(mutex);
         asked.erase(asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(topics.size()));

@@ -26,6 +26,24 @@ outbox_row row_of(std::string_view value) {
     return row;
 }
 
+TEST(KafkaPlace, OfARowWithoutAKeyPassesPartitionsThatAreUnwell) {
+    const auto by = kafka::partitioner::named("murmur2_random").value();
+    topic_facts facts;
+    facts.partitions = 3;
+    facts.unwell = {1, 2};
+    auto free = row_of("v");
+    free.key.reset();
+    for (std::uint32_t seed = 0; seed < 6; ++seed)
+        EXPECT_EQ(kafka::place_of(free, facts, by, seed), 0);
+    free.partition = 2;
+    EXPECT_EQ(kafka::place_of(free, facts, by, 0), 2) << "its writer chose it";
+    const auto keyed = row_of("v");
+    EXPECT_EQ(kafka::place_of(keyed, facts, by, 0), by.partition_of(keyed, 3, 0)) << "its order is there";
+    facts.unwell = {0, 1, 2};
+    free.partition.reset();
+    EXPECT_TRUE(facts.is_unwell(kafka::place_of(free, facts, by, 0)));
+}
+
 TEST(KafkaRecordSize, IsThatOfTheWireFormat) {
     // Length, attributes, two deltas, key, value, count of headers.
     EXPECT_EQ(kafka::record_bytes(row_of("v")), 1U + 3 + 2 + 2 + 1);

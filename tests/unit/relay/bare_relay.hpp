@@ -4,6 +4,7 @@
 #include "relay/relay.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,9 @@ namespace millrace::test {
 struct bare_relay {
     explicit bare_relay(const relay_options& options)
         : machine(
-              options, {[](const outbox_row&) { return std::optional<error>{}; }, [this] { return limits; }}
+              options,
+              {[this](const outbox_row& row) { return suspect ? suspect(row) : std::nullopt; },
+               [this] { return limits; }}
           ) {}
 
     void start(outbox_start from) {
@@ -60,6 +63,7 @@ struct bare_relay {
     }
 
     event_sink::capacity limits;
+    std::function<std::optional<error>(const outbox_row&)> suspect;
     relay_machine machine;
     mono_time now{std::chrono::hours{1}};
     mono_time wake_at{};

@@ -1,5 +1,7 @@
 #include "relay/main_channel.hpp"
 
+#include "bare_relay.hpp"
+
 #include <array>
 #include <memory>
 
@@ -32,6 +34,28 @@ bool is_judged(bool shared_blame) {
 TEST(MainChannel, ASuspicionIsNoVerdictThoughTheRequestHeldThatRowAlone) {
     EXPECT_FALSE(is_judged(true));
     EXPECT_TRUE(is_judged(false));
+}
+
+TEST(Lanes, ThatNeedNoPlaceOnProbeDoNotWaitForOne) {
+    test::bare_relay w({.probes_in_flight = 1});
+    w.suspect = [](const outbox_row&) {
+        return error{errc::unavailable, retry_advice::after_delay, false, "no leader"};
+    };
+    w.start({});
+    auto rows = std::make_shared<row_batch>();
+    for (std::int64_t i = 1; i <= 3; ++i) {
+        outbox_row row;
+        row.id = row_id{i};
+        row.topic = "t";
+        if (i == 3) row.malformed = "broken";
+        rows->add(row);
+    }
+    w.step(relay_event::fetched{
+        w.number_of<relay_action::fetch>(), fetch_reply{.ahead = std::move(rows), .table_identity = "a"}});
+    EXPECT_NE(w.find<relay_action::publish>(), nullptr);
+    const auto* const bury = w.find<relay_action::bury>();
+    ASSERT_NE(bury, nullptr) << "the second row waits for the place of the first, the third for none";
+    EXPECT_EQ(bury->request.rows, std::vector{row_id{3}});
 }
 
 TEST(MainChannel, ANewLifeWaitsUntilTheProbesOfTheOldOneAreGoneToo) {
