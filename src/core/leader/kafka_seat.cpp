@@ -61,6 +61,7 @@ void kafka_seat::on(const assigned& what) {
     owner_ = what.first;
     confirmed_.reset();
     sent_.clear();
+    contested_ = false;
     next_beat_ = now_;
 }
 
@@ -75,7 +76,8 @@ void kafka_seat::on(const revoked& what) {
 
 void kafka_seat::on(const record_seen& what) {
     const auto beat = parse_heartbeat(what.value);
-    if (!beat || beat->second != options_.name) return;
+    if (!beat) return;
+    if (beat->second != options_.name) return another_beats();
     const auto ours =
         std::find_if(sent_.begin(), sent_.end(), [&](const auto& one) { return one.first == beat->first; });
     if (ours == sent_.end()) return;
@@ -84,7 +86,19 @@ void kafka_seat::on(const record_seen& what) {
     const bool fresh = now_ < *confirmed_ + options_.heartbeat_timeout;
     if (leads_ || !owner_ || !fresh || phase_ != phase::member || stopping_) return;
     leads_ = true;
+    contested_ = false;
     actions_.emplace_back(lead{});
+}
+
+// Behind own ones it is that of a successor, which leads or is about to: a leader that the coordinator does
+// not reach hears of it here first. Whoever is right hears from the group before the pause is over.
+void kafka_seat::another_beats() {
+    if (!leads_ && !contested_) return;
+    contested_ = true;
+    next_beat_ = now_ + options_.heartbeat_timeout;
+    sent_.clear();
+    if (leads_)
+        lost("another member of the group writes heartbeats to the leader topic behind those of this relay");
 }
 
 void kafka_seat::on(const drained&) {

@@ -4,8 +4,10 @@
 /// The owner writes heartbeat records `<unix ns>%<name>` to partition 0 and leads while its own come back:
 /// from the first one that was written under the present assignment, until the sending of the latest that
 /// came back plus the time-out. That is far below the group's session time-out, after which another owner
-/// may be chosen. Records of others prove nothing. When the partition is taken back in order, the relay
-/// drains first. No I/O; the clock is a monotonic one, wall time only names a record. Lives on one thread.
+/// may be chosen. Records of others prove nothing, but one that lies
+/// behind own ones is of a successor and ends the lead at once. When the partition is taken back in order,
+/// the relay drains first. No I/O; the clock is a monotonic one, wall time only names a record. Lives on one
+/// thread.
 #pragma once
 
 #include <millrace/error.hpp>
@@ -93,6 +95,7 @@ private:
     void on(const left&);
     void on(const broken& what);
     void on(const tick&);
+    void another_beats();
     void go();
     void lost(std::string why);
     void settle();
@@ -109,6 +112,7 @@ private:
     bool retiring_{false};
     bool owes_unassign_{false};
     bool leave_asked_{false};
+    bool contested_{false};               ///< The lead was lost to the heartbeat of another.
     std::optional<mono_time> confirmed_;  // the sending of the latest heartbeat that came back
     mono_time next_beat_{};
     mono_time back_at_{};

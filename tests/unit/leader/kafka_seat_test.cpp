@@ -75,6 +75,20 @@ TEST_F(KafkaSeat, LeadsOnlyOnceItsOwnHeartbeatHasComeBack) {
     EXPECT_EQ(seat.deadline(), before + 5s) << "from the sending, not from the coming back";
 }
 
+TEST_F(KafkaSeat, AHeartbeatOfAnotherBehindItsOwnEndsTheLeadAtOnceThoughTheGroupSaysNothing) {
+    lead();
+    const auto under_way = beat(1s);
+    EXPECT_TRUE(find<S::lose>(step(S::record_seen{"1700000000000000000%other"}, 10ms)));
+    EXPECT_EQ(seat.deadline(), mono_time::min());
+    EXPECT_TRUE(step(S::record_seen{under_way}, 10ms).empty()) << "it may lie before the other's";
+    EXPECT_TRUE(step(S::tick{}, 4s).empty()) << "it leaves the topic to the other";
+    EXPECT_TRUE(step(S::record_seen{"1700000000500000000%other"}).empty());
+    EXPECT_TRUE(step(S::tick{}, 4s).empty());
+    // The other was a zombie: nothing is heard of it any more, and the group stays silent.
+    const auto again = beat(2s);
+    EXPECT_TRUE(find<S::lead>(step(S::record_seen{again}, 10ms)));
+}
+
 TEST_F(KafkaSeat, TakesNoOtherRecordForAHeartbeat) {
     for (const auto* value : {"", "%", "12", "x%me", "99999999999999999999%me", "-%me", "12 %me"}) {
         const auto beat = parse_heartbeat(value);
