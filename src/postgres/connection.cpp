@@ -5,11 +5,24 @@
 #include "postgres_error.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 #include <poll.h>
 
 namespace millrace::postgres {
+
+limits limits_below(nanoseconds lease) noexcept {
+    const auto share = [lease](int fifths) {
+        return std::max(milliseconds{1}, std::chrono::floor<milliseconds>(lease * fifths / 5));
+    };
+    limits made;
+    made.statement = std::min(made.statement, share(2));
+    made.lock = std::min(made.lock, share(1));
+    made.idle_in_transaction = std::min(made.idle_in_transaction, share(2));
+    made.reply = std::min(made.reply, share(4));
+    return made;
+}
 
 namespace {
 

@@ -48,6 +48,9 @@ struct limits {
     bool operator==(const limits&) const = default;
 };
 
+/// For what must be over before a lease is: whoever takes over must not wait for locks of its last owner.
+[[nodiscard]] limits limits_below(nanoseconds lease) noexcept;
+
 enum class isolation : std::uint8_t { read_committed, repeatable_read };
 
 class connection;

@@ -70,7 +70,8 @@ result<std::unique_ptr<lease_store>> open_lease_store(
     const url& where, const group_key& group, host& home, store_use how
 ) {
 #ifdef MILLRACE_WITH_POSTGRES
-    if (where.scheme == "postgresql") return postgres_adapters::open_lease_store(where, group, home);
+    if (where.scheme == "postgresql")
+        return postgres_adapters::open_lease_store(where, group, home, how.lease);
 #endif
 #ifdef MILLRACE_WITH_AWS
     if (where.scheme == "dynamodb") return dynamodb_adapters::open_lease_store(where, group, home, how.lease);
@@ -110,9 +111,9 @@ result<std::string> checkpoint_schema(const url& state) {
     );
 }
 
-result<opened_outbox> open_outbox(const url& where, host& home) {
+result<opened_outbox> open_outbox(const url& where, host& home, [[maybe_unused]] nanoseconds lease) {
 #ifdef MILLRACE_WITH_POSTGRES
-    if (where.scheme == "postgresql") return postgres_adapters::open_outbox(where, home);
+    if (where.scheme == "postgresql") return postgres_adapters::open_outbox(where, home, lease);
 #endif
     if (where.scheme != "sqlite") return unopened(where);
     auto made =

@@ -45,8 +45,8 @@ struct store_use {
     /// How long a request waits for others who keep a file locked.
     milliseconds busy_timeout{1'000};
 
-    /// A request to DynamoDB lasts no longer than a fifth of it, so that a heartbeat that hangs is tried
-    /// again in time.
+    /// What a server does for us, and keeps locked meanwhile, ends below it; a request to DynamoDB lasts no
+    /// longer than a fifth of it, so that a heartbeat that hangs is tried again in time.
     nanoseconds lease{std::chrono::seconds{10}};
 };
 
@@ -67,7 +67,8 @@ struct opened_outbox {
 
     std::function<void(completion<outbox_look>)> look;  ///< Valid while the source lives.
 };
-[[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home);
+/// `lease` as in `store_use`.
+[[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home, nanoseconds lease);
 
 /// On this thread, at once: `not_found` when there is no outbox. A call fails with `unavailable` when others
 /// keep the database locked for longer than `wait`.

@@ -40,7 +40,7 @@ result<std::unique_ptr<outbox_relay>> outbox_relay::open(
     std::function<void()> changed
 ) {
     std::unique_ptr<outbox_relay> made(new outbox_relay(loop, settings, outbox.given, std::move(changed)));
-    auto source = open_outbox(outbox, loop);
+    auto source = open_outbox(outbox, loop, settings.lease);
     if (!source) return tl::unexpected(std::move(source.error()));
     sink_options room;
     room.window_rows = settings.tuning.client_window_rows;

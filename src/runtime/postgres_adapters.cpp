@@ -14,6 +14,7 @@
 #include "server.hpp"
 #include "stop_signal.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -69,10 +70,13 @@ private:
 
 }  // namespace
 
-result<std::unique_ptr<lease_store>> open_lease_store(const url& where, const group_key& group, host& home) {
+result<std::unique_ptr<lease_store>> open_lease_store(
+    const url& where, const group_key& group, host& home, nanoseconds lease
+) {
     auto server = postgres::parse_server(where.path);
     if (!server) return tl::unexpected(std::move(server.error()));
     postgres_lease_store_options options{.where = std::move(*server), .group = group};
+    options.request_timeout = std::min(options.request_timeout, postgres::limits_below(lease).lock);
     if (where.role == url_role::outbox) {
         options.outbox = table_of(options.where);
     }
@@ -94,11 +98,12 @@ result<std::string> checkpoint_schema(const url& state) {
     });
 }
 
-result<opened_outbox> open_outbox(const url& where, host& home) {
+result<opened_outbox> open_outbox(const url& where, host& home, nanoseconds lease) {
     auto server = postgres::parse_server(where.path);
     if (!server) return tl::unexpected(std::move(server.error()));
-    auto made =
-        std::make_unique<postgres_outbox>(home, postgres_outbox_options{.server = std::move(*server)});
+    postgres_outbox_options options{.server = std::move(*server)};
+    options.writing = postgres::limits_below(lease);
+    auto made = std::make_unique<postgres_outbox>(home, std::move(options));
     auto* const outbox = made.get();
     return opened_outbox{
         std::move(made), [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); }};

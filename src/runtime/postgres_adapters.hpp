@@ -6,11 +6,11 @@
 namespace millrace::postgres_adapters {
 
 [[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
-    const url& where, const group_key& group, host& home
+    const url& where, const group_key& group, host& home, nanoseconds lease
 );
 [[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
 [[nodiscard]] result<std::string> checkpoint_schema(const url& state);
-[[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home);
+[[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home, nanoseconds lease);
 [[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait);
 [[nodiscard]] result<void> init_outbox(const url& where);
 [[nodiscard]] result<std::string> outbox_script(const url& where, const outbox_roles& roles);
