@@ -3,8 +3,10 @@
 #include "text/nearest.hpp"
 #include "units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <list>
 #include <optional>
 #include <thread>
 
@@ -58,16 +60,20 @@ std::string prometheus_text(const service& about) {
     return prometheus::TextSerializer{}.Serialize(families);
 }
 
+class connection;
+
+/// The connections that are open, the oldest first.
+using connections = std::list<connection*>;
+
 /// One request and its answer; keeps itself alive by the callbacks.
 class connection : public std::enable_shared_from_this<connection> {
 public:
-    connection(tcp::socket socket, const service& about, std::size_t& open)
-        : stream_(std::move(socket)), about_(about), open_(open) {
-        ++open_;
+    connection(tcp::socket socket, const service& about, connections& open)
+        : stream_(std::move(socket)), about_(about), open_(open), at_(open.insert(open.end(), this)) {
         parser_.header_limit(request_bytes_max);
         parser_.body_limit(request_bytes_max);
     }
-    ~connection() { --open_; }
+    ~connection() { open_.erase(at_); }
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
 
@@ -83,8 +89,19 @@ public:
         );
     }
 
+    /// It has not sent a whole request: nobody loses an answer.
+    [[nodiscard]] bool is_idle() const noexcept { return !answering_; }
+
+    [[nodiscard]] bool is_closing() const noexcept { return closing_; }
+
+    void close() {
+        closing_ = true;
+        stream_.cancel();
+    }
+
 private:
     void answer() {
+        answering_ = true;
         const auto& request = parser_.get();
         const bool head = request.method() == http::verb::head;
         const std::string_view target{request.target().data(), request.target().size()};
@@ -105,7 +122,10 @@ private:
 
     beast::tcp_stream stream_;
     const service& about_;
-    std::size_t& open_;
+    connections& open_;
+    connections::iterator at_;
+    bool answering_{false};
+    bool closing_{false};
     beast::flat_buffer buffer_{2 * request_bytes_max};
     http::request_parser<http::string_body> parser_;
     http::response<http::string_body> response_;
@@ -152,10 +172,7 @@ struct admin_server::impl {
     void accept() {
         acceptor.async_accept([this](beast::error_code ec, tcp::socket socket) {
             if (ec == asio::error::operation_aborted) return;
-            // Above the limit the socket is closed at once.
-            if (!ec && open < connections_max) {
-                std::make_shared<connection>(std::move(socket), about, open)->run();
-            }
+            if (!ec && make_room()) std::make_shared<connection>(std::move(socket), about, open)->run();
             if (!ec) return accept();
             // Out of descriptors or the like: wait, or this would spin.
             pause.expires_after(std::chrono::milliseconds{100});
@@ -165,8 +182,19 @@ struct admin_server::impl {
         });
     }
 
+    /// Whoever asks is served rather than whoever says nothing. The one that is closed goes in a moment.
+    bool make_room() {
+        if (open.size() < connections_max) return true;
+        const auto idle = std::find_if(open.begin(), open.end(), [](const connection* c) {
+            return c->is_idle() && !c->is_closing();
+        });
+        if (idle == open.end()) return false;
+        (*idle)->close();
+        return true;
+    }
+
     const service& about;
-    std::size_t open{0};  // Outlives the connections that the context holds.
+    connections open;  // Outlives the connections that the context holds.
     asio::io_context context{1};
     tcp::acceptor acceptor{context};
     asio::steady_timer pause{context};
