@@ -120,7 +120,9 @@ result<opened_outbox> open_outbox(const url& where, host& home, [[maybe_unused]]
         std::make_unique<sqlite_outbox>(home, sqlite_outbox_options{.path = where.path, .name = where.given});
     auto* const outbox = made.get();
     return opened_outbox{
-        std::move(made), [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); }};
+        std::move(made),
+        [outbox](completion<outbox_look> done) { outbox->look(std::move(done)); },
+        [outbox](completion<void> done) { outbox->check(std::move(done)); }};
 }
 
 result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait, file_use use) {

@@ -65,7 +65,8 @@ struct store_use {
 struct opened_outbox {
     std::unique_ptr<outbox_source> source;
 
-    std::function<void(completion<outbox_look>)> look;  ///< Valid while the source lives.
+    std::function<void(completion<outbox_look>)> look;  ///< Valid while the source lives, as the next.
+    std::function<void(completion<void>)> check;        ///< Whether it could be read now.
 };
 /// `lease` as in `store_use`.
 [[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home, nanoseconds lease);

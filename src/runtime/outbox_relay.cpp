@@ -51,6 +51,7 @@ result<std::unique_ptr<outbox_relay>> outbox_relay::open(
     if (!target) return tl::unexpected(std::move(target.error()));
     made->source_ = std::move(source->source);
     made->look_at_outbox_ = std::move(source->look);
+    made->check_outbox_ = std::move(source->check);
     made->sink_ = std::move(target->sink);
     made->look_at_sink_ = std::move(target->look);
     auto* const self = made.get();
@@ -205,10 +206,10 @@ void outbox_relay::look(looks done) {
         looking_ = false;
         done(*found->outbox, *found->sink);
     };
-    source_->start(alive_.guard(outcome_only<outbox_start>([found, ended](const result<void>& outcome) {
+    check_outbox_(alive_.guard([found, ended](const result<void>& outcome) {
         found->outbox = outcome;
         ended();
-    })));
+    }));
     look_at_sink_(alive_.guard([found, ended](const result<void>& outcome) {
         found->sink = outcome;
         ended();

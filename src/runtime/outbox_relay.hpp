@@ -99,6 +99,7 @@ private:
     paced_log log_;
     std::unique_ptr<outbox_source> source_;
     std::function<void(completion<outbox_look>)> look_at_outbox_;
+    std::function<void(completion<void>)> check_outbox_;
     std::unique_ptr<event_sink> sink_;
     std::function<void(completion<void>)> look_at_sink_;
     std::unique_ptr<relay_driver> driver_;

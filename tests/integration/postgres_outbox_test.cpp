@@ -291,6 +291,21 @@ TEST(PostgresOutbox, SendsNoRowAtAnotherTimeThanItsWriterChose) {
     EXPECT_THAT(sure(place.admin().list_dead({})).front().error, HasSubstr("timestamp"));
 }
 
+TEST(PostgresOutbox, TellsAWaitingRelayWhetherItCouldBeReadWhateverIsParked) {
+    outbox_place place;
+    loop_host home;
+    postgres_outbox source(home, {.server = place.server()});
+    const auto check = [&] { return home.await<void>([&](auto done) { source.check(done); }); };
+    EXPECT_TRUE(check());
+    // Keys that cannot be read: who waits has no use for them.
+    place.sql.execute(fmt::format("ALTER TABLE {}.millrace_parked RENAME COLUMN key TO other", place.schema));
+    EXPECT_TRUE(check());
+    place.run("DROP TABLE {}");
+    const auto gone = check();
+    ASSERT_FALSE(gone);
+    EXPECT_EQ(gone.error().code, errc::not_found);
+}
+
 TEST(PostgresOutbox, ListsDeadLettersWithoutTheirPayloads) {
     outbox_place place;
     postgres_relay relay(place);

@@ -359,6 +359,11 @@ result<outbox_start> outbox_reader::start(connection& db) {
     });
 }
 
+result<void> outbox_reader::check(connection& db) {
+    looked_ = false;
+    return on_table<void>(db, [&](const outbox_session::known& table) { return look_first(db, table); });
+}
+
 result<outbox_look> outbox_reader::look(connection& db, row_id low_water) {
     return on_table<outbox_look>(db, [&](const outbox_session::known& table) -> result<outbox_look> {
         // Rows that are held back may lie below the mark.

@@ -35,6 +35,9 @@ public:
     result<outbox_start> start(connection& db);
     result<outbox_look> look(connection& db, row_id low_water);
 
+    /// Whether the outbox could be read now; reads no row.
+    result<void> check(connection& db);
+
 private:
     struct status {
         table_state table;

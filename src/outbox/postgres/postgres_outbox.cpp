@@ -140,6 +140,12 @@ void postgres_outbox::start(completion<outbox_start> done) {
 
 void postgres_outbox::watch(std::function<void()>) {}
 
+void postgres_outbox::check(completion<void> done) {
+    impl_->reading.run<void>(
+        [&reader = impl_->reader](postgres::connection& db) { return reader.check(db); }, std::move(done)
+    );
+}
+
 void postgres_outbox::look(completion<outbox_look> done) {
     impl_->reading.run<outbox_look>(
         [&reader = impl_->reader, low_water = impl_->known->low_water](postgres::connection& db) {

@@ -44,6 +44,9 @@ public:
     /// PostgreSQL's own signal costs writers most of their speed, so it is not used: readers poll.
     void watch(std::function<void()> changed) override;
 
+    /// Whether the outbox could be read now, whatever it holds; for a relay that waits.
+    void check(completion<void> done);
+
     /// A few steps in an index, and a look at the server's locks.
     void look(completion<outbox_look> done);
 

@@ -351,6 +351,17 @@ result<std::vector<lane_key>> parked_lanes(database& db) {
     }
 }
 
+result<void> check(database& db) {
+    auto any = db.prepare(
+        "SELECT (SELECT 1 FROM outbox LIMIT 1), (SELECT 1 FROM outbox_parked LIMIT 1), (SELECT 1 FROM "
+        "outbox_meta)"
+    );
+    if (!any) return tl::unexpected(std::move(any.error()));
+    const auto row = any->step();
+    if (!row) return tl::unexpected(row.error());
+    return {};
+}
+
 result<outbox_look> look(database& db) {
     // Each half alone is a step in the index; min and max together would read the whole table.
     auto found = db.prepare(

@@ -52,6 +52,9 @@ result<std::uint64_t> remove(
 result<void> bury(sqlite::database& db, outbox_view& view, const bury_request& request, epoch mine);
 result<std::vector<lane_key>> parked_lanes(sqlite::database& db);
 
+/// Whether the outbox could be read now; reads no row of it.
+result<void> check(sqlite::database& db);
+
 /// Four steps in an index, whatever the size.
 result<outbox_look> look(sqlite::database& db);
 

@@ -94,6 +94,10 @@ void sqlite_outbox::start(completion<outbox_start> done) {
     );
 }
 
+void sqlite_outbox::check(completion<void> done) {
+    impl_->thread.run<void>([](sqlite::database& db) { return outbox_tables::check(db); }, std::move(done));
+}
+
 void sqlite_outbox::look(completion<outbox_look> done) {
     impl_->thread.run<outbox_look>(
         [](sqlite::database& db) { return outbox_tables::look(db); }, std::move(done)

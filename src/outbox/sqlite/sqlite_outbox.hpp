@@ -49,6 +49,9 @@ public:
     void bury(bury_request request, epoch mine, completion<void> done) override;
     void start(completion<outbox_start> done) override;
 
+    /// Whether the outbox could be read now, whatever it holds; for a relay that waits.
+    void check(completion<void> done);
+
     void look(completion<outbox_look> done);
 
     /// Begins with the first fetch.
