@@ -25,6 +25,7 @@ struct found_column {
     std::string type_name;
     bool leads_index;
     std::int64_t sequence;
+    bool plain;
 };
 
 template <std::size_t n>
@@ -72,7 +73,7 @@ private:
     }
 
     static outbox_column made(const found_column& from) {
-        return {quote_identifier(from.name), from.type, from.type_name};
+        return {quote_identifier(from.name), from.type, from.type_name, from.plain};
     }
 
     void missing(std::string_view name) {
@@ -151,6 +152,11 @@ std::string outbox_column::read() const {
     return fmt::format("o.{}::text", name);
 }
 
+std::string outbox_column::array_bytes() const {
+    if (plain) return fmt::format("pg_column_size(o.{})", name);
+    return fmt::format("octet_length(array_to_string(o.{}, ''))", name);
+}
+
 std::string outbox_column::as_bytes() const {
     if (is_bytes()) return "o." + name;
     if (is_one_of(type, text_arrays)) {
@@ -200,7 +206,8 @@ statement layout_query(const std::string& quoted) {
                "c.oid AND "
                "d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i') LIMIT 1), "
                "(SELECT oid::bigint FROM pg_database WHERE datname = current_database()), c.oid::bigint, "
-               "(SELECT nspname::text FROM pg_namespace WHERE oid = c.relnamespace), c.relname::text "
+               "(SELECT nspname::text FROM pg_namespace WHERE oid = c.relnamespace), c.relname::text, "
+               "a.attstorage IN ('e', 'p') "
                "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT "
                "a.attisdropped "
                "WHERE c.oid = to_regclass($1) ORDER BY a.attnum",
@@ -233,7 +240,8 @@ result<outbox_layout> layout_from(const rows& found, const table_name& given, st
              found.integer(i, 3).value_or(0),
              found.text(i, 4),
              found.boolean(i, 5).value_or(false),
-             found.integer(i, 6).value_or(0)}
+             found.integer(i, 6).value_or(0),
+             found.boolean(i, 11).value_or(false)}
         );
     }
     if (auto fits = reading(layout, std::move(columns)).run(); !fits) {

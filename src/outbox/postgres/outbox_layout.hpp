@@ -22,9 +22,13 @@ struct outbox_column {
     std::string name;       ///< Quoted.
     std::int64_t type{0};   ///< Its object id.
     std::string type_name;  ///< As SQL writes it.
+    bool plain{false};      ///< Never compressed in the table.
 
     /// As the relay reads it: an expression over the row `o`, of bytes or text.
     [[nodiscard]] std::string read() const;
+
+    /// Of an array, at least the bytes of its elements: what it takes in the table may be compressed.
+    [[nodiscard]] std::string array_bytes() const;
 
     /// As bytea, in UTF-8.
     [[nodiscard]] std::string as_bytes() const;

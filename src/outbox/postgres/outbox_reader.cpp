@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::size_t large_row = outbox_sql::small_row / 2;
 
+// A reply of the cheap statement is at most so many times what was asked for, when rows grow all at once.
+constexpr std::size_t growth = 3;
+constexpr std::size_t small_row_min = 1'024;
+
 // A page of a sweep may meet nothing but entries of deleted rows, each of which costs time. So it spans as
 // many ids as were looked through in a moment, and the span grows fast where there is nothing at all.
 constexpr std::int64_t sweep_ids_min = 1 << 10;
@@ -191,7 +195,8 @@ struct outbox_reader::round {
 
 std::size_t outbox_reader::rows_to_ask(std::size_t rows_max, std::size_t bytes_max) const {
     constexpr std::size_t rows_min = 16;
-    if (row_bytes_ == 0) return rows_max;
+    const std::size_t most = outbox_sql::small_row;
+    if (row_bytes_ == 0) return std::min(rows_max, std::max(rows_min, bytes_max / most));
     return std::min(rows_max, bytes_max / row_bytes_ + bytes_max / row_bytes_ / 8 + rows_min);
 }
 
@@ -222,7 +227,14 @@ result<bool> outbox_reader::read_round(
         ahead.add(request.after.value());
         ahead.add(static_cast<std::int64_t>(asked + 1));
         ahead.add(paused.array());
-        if (exact) ahead.add(static_cast<std::int64_t>(request.bytes_max));
+        const auto row_max =
+            row_bytes_ == 0 ? outbox_sql::small_row
+                            : std::clamp(
+                                  static_cast<std::int64_t>(std::max(small_row_min, growth * row_bytes_)),
+                                  std::int64_t{1},
+                                  outbox_sql::small_row
+                              );
+        ahead.add(exact ? static_cast<std::int64_t>(request.bytes_max) : row_max);
     }
     if (probes) {
         for (const auto& gap : request.gaps) {

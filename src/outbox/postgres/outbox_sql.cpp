@@ -27,7 +27,9 @@ struct pieces {
         bytes = fmt::format("octet_length({}) + coalesce(octet_length({}), 0)", topic, key) +
                 fmt::format(" + coalesce(octet_length({}), 0)", value);
         if (of.names)
-            bytes += fmt::format(" + coalesce(pg_column_size({}) + pg_column_size({}), 0)", names, values);
+            bytes += fmt::format(
+                " + coalesce({}, 0) + coalesce({}, 0)", of.names->array_bytes(), of.values->array_bytes()
+            );
         table_file = of.partitioned ? fmt::format(
                                           "(SELECT hashtextextended(string_agg(t.relid::oid::text || ':' || "
                                           "coalesce(pg_relation_filenode(t.relid)::text, ''), ',' ORDER BY "
@@ -85,59 +87,19 @@ struct pieces {
     std::string table_file, sequence_file, relations, locks;
 };
 
-std::string ahead_small(const pieces& p) {
-    const auto limit = outbox_sql::small_row;
-    const auto small = [&](const std::string& column) {
-        return fmt::format("CASE WHEN octet_length({0}) > {1} THEN NULL ELSE {0} END", column, limit);
-    };
-    const auto small_array = [&](const std::string& column) {
-        return fmt::format("CASE WHEN pg_column_size({0}) > {1} THEN NULL ELSE {0} END", column, limit);
-    };
-    auto cut = fmt::format(
-        "octet_length({0}) > {3} OR octet_length({1}) > {3} OR octet_length({2}) > {3}",
-        p.topic,
-        p.key,
-        p.value,
-        limit
-    );
-    if (p.layout.names) {
-        cut += fmt::format(
-            " OR pg_column_size({0}) > {2} OR pg_column_size({1}) > {2}", p.names, p.values, limit
-        );
-    }
-    return fmt::format(
-        "SELECT o.id::bigint, {}, {}, {}, {}, {}, {}, {}, {}, ({}) IS TRUE FROM {} o WHERE o.id > $1 AND {} "
-        "<> "
-        "ALL ($3) ORDER BY o.id LIMIT $2",
-        small(p.topic),
-        small(p.key),
-        small(p.value),
-        p.layout.names ? small_array(p.names) : p.names,
-        p.layout.names ? small_array(p.values) : p.values,
-        p.partition,
-        p.timestamp,
-        p.created,
-        cut,
-        p.table,
-        p.topic
-    );
+/// The columns of a row but its id, left empty where it is `cut`.
+std::string cut_columns() {
+    std::string columns;
+    for (const auto* const column : {"topic", "key", "value", "names", "vals"})
+        columns += fmt::format(", CASE WHEN q.cut THEN NULL ELSE q.{} END", column);
+    return columns + ", q.partition, q.ts, q.created, q.cut";
 }
 
-/// Rows of `from` until `bytes` are used up; at least one.
-std::string exact(const pieces& p, std::string_view from, std::string_view bytes) {
-    std::string columns;
-    for (const auto* const column : {"topic", "key", "value", "names", "vals"}) {
-        columns += fmt::format(", CASE WHEN q.cut THEN NULL ELSE q.{} END", column);
-    }
+std::string named_columns(const pieces& p) {
     return fmt::format(
-        "SELECT q.id{}, q.partition, q.ts, q.created, q.cut FROM (SELECT r.*, sum(r.bytes) OVER w > {} AND "
-        "sum(r.bytes) OVER w > r.bytes AS cut FROM (SELECT o.id::bigint AS id, {} AS topic, {} AS key, {} AS "
-        "value, {} "
-        "AS names, {} AS vals, {} AS partition, {} AS ts, {} AS created, {} AS bytes FROM {}) r WINDOW w AS "
-        "(ORDER BY "
-        "r.id ROWS UNBOUNDED PRECEDING)) q ORDER BY q.id",
-        columns,
-        bytes,
+        "o.id::bigint AS id, {} AS topic, {} AS key, {} AS value, {} AS names, {} AS vals, {} AS partition, "
+        "{} "
+        "AS ts, {} AS created",
         p.topic,
         p.key,
         p.value,
@@ -145,7 +107,32 @@ std::string exact(const pieces& p, std::string_view from, std::string_view bytes
         p.values,
         p.partition,
         p.timestamp,
-        p.created,
+        p.created
+    );
+}
+
+std::string ahead_small(const pieces& p) {
+    return fmt::format(
+        "SELECT q.id{} FROM (SELECT {}, {} > $4 AS cut FROM {} o WHERE o.id > $1 AND {} <> ALL ($3) ORDER BY "
+        "o.id LIMIT $2) q ORDER BY q.id",
+        cut_columns(),
+        named_columns(p),
+        p.bytes,
+        p.table,
+        p.topic
+    );
+}
+
+/// Rows of `from` until `bytes` are used up; at least one.
+std::string exact(const pieces& p, std::string_view from, std::string_view bytes) {
+    return fmt::format(
+        "SELECT q.id{} FROM (SELECT r.*, sum(r.bytes) OVER w > {} AND sum(r.bytes) OVER w > r.bytes AS cut "
+        "FROM "
+        "(SELECT {}, {} AS bytes FROM {}) r WINDOW w AS (ORDER BY r.id ROWS UNBOUNDED PRECEDING)) q ORDER BY "
+        "q.id",
+        cut_columns(),
+        bytes,
+        named_columns(p),
         p.bytes,
         from
     );

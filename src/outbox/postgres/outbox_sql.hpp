@@ -24,17 +24,17 @@ enum : int { in_recovery, server_start, timeline, oid, file, sequence_file, colu
 struct outbox_sql {
     explicit outbox_sql(const outbox_layout& of);
 
-    /// The largest row that `ahead_small` returns whole, but for what stands around its bytes.
-    static constexpr int small_row = 4'096;
+    /// The largest row that `ahead_small` may be asked for whole.
+    static constexpr std::int64_t small_row = 4'096;
 
     /// A mark on the relay's own transactions, by which they are told from writers.
     static constexpr std::int32_t own_mark = 1'296'911'730;
 
-    /// $1: above this id, $2: rows at most, $3: topics left out. Columns of a large row are left empty, and
-    /// it is `cut`: cheap, and bounded by the number of rows.
+    /// $1: above this id, $2: rows at most, $3: topics left out, $4: bytes of a row. Columns of a larger row
+    /// are left empty, and it is `cut`: cheap, and bounded by rows times bytes.
     std::string ahead_small;
 
-    /// The same, with $4: bytes in all; what lies beyond is `cut`. Exact, at the price of adding up.
+    /// The same, but $4: bytes in all; what lies beyond is `cut`. Exact, at the price of adding up.
     std::string ahead_exact;
 
     /// $1, $2: first and last ids of ranges, $3: topics left out, $4: rows at most, $5: bytes in all.

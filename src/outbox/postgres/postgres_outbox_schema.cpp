@@ -89,6 +89,16 @@ std::string function_sql(const table_name& outbox) {
     );
 }
 
+/// Uncompressed, so that their size is known without reading them.
+std::string storage_sql(const table_name& outbox) {
+    return fmt::format(
+        "ALTER TABLE {} ALTER COLUMN header_names SET STORAGE EXTERNAL, ALTER COLUMN header_values SET "
+        "STORAGE "
+        "EXTERNAL",
+        outbox.quoted()
+    );
+}
+
 constexpr const char* put_arguments = "(text, bytea, bytea, text[], bytea[], integer, timestamptz, boolean)";
 
 /// A newer layout only ever adds columns that may be left out.
@@ -102,6 +112,7 @@ std::vector<std::string> upgrade_sql(const table_name& outbox) {
             definition
         ));
     }
+    all.push_back(storage_sql(outbox));
     all.push_back(function_sql(outbox));
     return all;
 }
@@ -207,15 +218,7 @@ table_name put_function(const table_name& outbox) {
 }
 
 std::vector<std::string> outbox_layout_sql(const table_name& outbox) {
-    return {
-        table_sql(outbox),
-        fmt::format(
-            "ALTER TABLE {} ALTER COLUMN header_names SET STORAGE EXTERNAL, ALTER COLUMN header_values SET "
-            "STORAGE "
-            "EXTERNAL",
-            outbox.quoted()
-        ),
-        function_sql(outbox)};
+    return {table_sql(outbox), storage_sql(outbox), function_sql(outbox)};
 }
 
 std::string outbox_script(table_name outbox, std::string_view writer, std::string_view relay) {
