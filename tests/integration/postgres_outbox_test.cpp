@@ -63,6 +63,59 @@ TEST(PostgresOutbox, ServesATableInGoharvestsLayoutAsItIs) {
     EXPECT_TRUE(relay.delivers(4));
 }
 
+/// A database of its own, gone with the object.
+class own_database {
+public:
+    explicit own_database(const std::string& how) {
+        admin_.execute(fmt::format("CREATE DATABASE {} {}", name_, how));
+    }
+    own_database(const own_database&) = delete;
+    own_database& operator=(const own_database&) = delete;
+    ~own_database() {
+        try {
+            admin_.execute(fmt::format("DROP DATABASE {} WITH (FORCE)", name_));
+        } catch (const support::sql_error& e) {
+            ADD_FAILURE() << e.what();
+        }
+    }
+    [[nodiscard]] std::string url() const {
+        auto all = support::services().postgres;
+        const auto query = std::min(all.find('?'), all.size());
+        const auto slash = all.rfind('/', query);
+        return all.substr(0, slash + 1) + name_ + all.substr(query);
+    }
+
+private:
+    support::sql_connection admin_{support::services().postgres};
+    std::string name_ = support::unique_name("pgoutbox_database");
+};
+
+TEST(PostgresOutbox, DeliversTextOfNoEncodingByteByByte) {
+    const own_database database("ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
+    outbox_place place(database.url(), goharvest_table);
+    postgres_relay relay(place);
+    relay.sink.refuses_value = "bad";
+    place.run(
+        "INSERT INTO {} (create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys, "
+        "kafka_header_values) VALUES (now(), 't', convert_from('\\xff6b', 'SQL_ASCII'), "
+        "convert_from('\\xe476', 'SQL_ASCII'), ARRAY[convert_from('\\xfc', 'SQL_ASCII')], "
+        "ARRAY[convert_from('\\xf6', 'SQL_ASCII')]), (now(), 't', 'k', 'v', '{{}}', '{{}}'), (now(), 't', "
+        "convert_from('\\xff', 'SQL_ASCII'), 'bad', '{{}}', '{{}}')"
+    );
+    ASSERT_TRUE(relay.delivers(2)) << "one such row stops nothing";
+    EXPECT_EQ(relay.sink.log[0].key, "\xffk");
+    EXPECT_EQ(relay.sink.log[0].value, "\xe4v");
+    EXPECT_THAT(relay.sink.log[0].headers, ElementsAre(testing::Pair("\xfc", "\xf6")));
+    ASSERT_TRUE(relay.settles());
+    const auto dead = sure(place.admin().list_dead({}));
+    ASSERT_EQ(dead.size(), 1u);
+    EXPECT_EQ(dead[0].event.key, "\xff");
+    relay.sink.refuses_value.reset();
+    EXPECT_EQ(sure(place.admin().retry_dead({})), 1u);
+    ASSERT_TRUE(relay.delivers(3));
+    EXPECT_EQ(relay.sink.log[2].key, "\xff");
+}
+
 TEST(PostgresOutbox, ServesGoharvestsLayoutWithBytesAndPartitions) {
     outbox_place place(support::services().postgres, salemove_table);
     place.run(

@@ -26,6 +26,7 @@ struct found_column {
     bool leads_index;
     std::int64_t sequence;
     bool plain;
+    bool raw;
 };
 
 template <std::size_t n>
@@ -73,7 +74,7 @@ private:
     }
 
     static outbox_column made(const found_column& from) {
-        return {quote_identifier(from.name), from.type, from.type_name, from.plain};
+        return {quote_identifier(from.name), from.type, from.type_name, from.plain, from.raw};
     }
 
     void missing(std::string_view name) {
@@ -147,8 +148,10 @@ bool outbox_column::is_time() const noexcept {
 }
 
 std::string outbox_column::read() const {
-    if (is_bytes() || is_text() || is_one_of(type, text_arrays)) return "o." + name;
+    if (is_bytes()) return "o." + name;
     if (is_time()) return fmt::format("o.{}::timestamptz", name);
+    if (raw) return as_bytes();
+    if (is_text() || is_one_of(type, text_arrays)) return "o." + name;
     return fmt::format("o.{}::text", name);
 }
 
@@ -159,29 +162,33 @@ std::string outbox_column::array_bytes() const {
 
 std::string outbox_column::as_bytes() const {
     if (is_bytes()) return "o." + name;
+    const auto* const encoding = raw ? "SQL_ASCII" : "UTF8";
     if (is_one_of(type, text_arrays)) {
         return fmt::format(
-            "(CASE WHEN cardinality(o.{0}) > 0 THEN (SELECT array_agg(convert_to(h.v, 'UTF8') ORDER BY h.n) "
+            "(CASE WHEN cardinality(o.{0}) > 0 THEN (SELECT array_agg(convert_to(h.v, '{1}') ORDER BY h.n) "
             "FROM "
             "unnest(o.{0}) WITH ORDINALITY AS h(v, n)) END)",
-            name
+            name,
+            encoding
         );
     }
-    return fmt::format("convert_to(o.{}::text, 'UTF8')", name);
+    return fmt::format("convert_to(o.{}::text, '{}')", name, encoding);
 }
 
 std::string outbox_column::from_bytes(const std::string& expression) const {
     if (type == bytea_array) return fmt::format("coalesce({}, '{{}}'::bytea[])", expression);
     if (type == bytea) return expression;
+    const auto* const encoding = raw ? "SQL_ASCII" : "UTF8";
     if (is_one_of(type, text_arrays)) {
         return fmt::format(
-            "coalesce((SELECT array_agg(convert_from(h.v, 'UTF8') ORDER BY h.n) FROM unnest({}) WITH "
-            "ORDINALITY AS "
-            "h(v, n)), '{{}}'::text[])",
+            "coalesce((SELECT array_agg(convert_from(h.v, '{}') ORDER BY h.n) FROM unnest({}) WITH "
+            "ORDINALITY "
+            "AS h(v, n)), '{{}}'::text[])",
+            encoding,
             expression
         );
     }
-    return fmt::format("convert_from({}, 'UTF8')::{}", expression, type_name);
+    return fmt::format("convert_from({}, '{}')::{}", expression, encoding, type_name);
 }
 
 std::string outbox_layout::read_partition() const {
@@ -207,7 +214,7 @@ statement layout_query(const std::string& quoted) {
                "d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i') LIMIT 1), "
                "(SELECT oid::bigint FROM pg_database WHERE datname = current_database()), c.oid::bigint, "
                "(SELECT nspname::text FROM pg_namespace WHERE oid = c.relnamespace), c.relname::text, "
-               "a.attstorage IN ('e', 'p') "
+               "a.attstorage IN ('e', 'p'), current_setting('server_encoding') = 'SQL_ASCII' "
                "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT "
                "a.attisdropped "
                "WHERE c.oid = to_regclass($1) ORDER BY a.attnum",
@@ -241,7 +248,8 @@ result<outbox_layout> layout_from(const rows& found, const table_name& given, st
              found.text(i, 4),
              found.boolean(i, 5).value_or(false),
              found.integer(i, 6).value_or(0),
-             found.boolean(i, 11).value_or(false)}
+             found.boolean(i, 11).value_or(false),
+             found.boolean(i, 12).value_or(false)}
         );
     }
     if (auto fits = reading(layout, std::move(columns)).run(); !fits) {

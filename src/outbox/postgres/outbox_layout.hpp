@@ -24,13 +24,17 @@ struct outbox_column {
     std::string type_name;  ///< As SQL writes it.
     bool plain{false};      ///< Never compressed in the table.
 
+    /// The database keeps text as bytes of no encoding, which the server gives nobody as UTF-8: one row would
+    /// fail all.
+    bool raw{false};
+
     /// As the relay reads it: an expression over the row `o`, of bytes or text.
     [[nodiscard]] std::string read() const;
 
     /// Of an array, at least the bytes of its elements: what it takes in the table may be compressed.
     [[nodiscard]] std::string array_bytes() const;
 
-    /// As bytea, in UTF-8.
+    /// As bytea: in UTF-8, or as it is where it is raw.
     [[nodiscard]] std::string as_bytes() const;
 
     /// The inverse: from a bytea expression to this column's type.

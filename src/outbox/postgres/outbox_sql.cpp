@@ -17,6 +17,8 @@ struct pieces {
         regclass = quote_literal(table) + "::regclass";
         name = quote_literal(of.table.table);
         topic = of.topic.read();
+        topic_text =
+            fmt::format("o.{}{}", of.topic.name, of.topic.is_bytes() || of.topic.is_text() ? "" : "::text");
         key = of.key.read();
         value = of.value.read();
         names = of.names ? of.names->read() : "NULL::text[]";
@@ -83,7 +85,7 @@ struct pieces {
     relay_tables tables;
     lease_tables_of leases;
     std::string table, regclass, name;
-    std::string topic, key, value, names, values, partition, timestamp, created, bytes;
+    std::string topic, topic_text, key, value, names, values, partition, timestamp, created, bytes;
     std::string table_file, sequence_file, relations, locks;
 };
 
@@ -119,7 +121,7 @@ std::string ahead_small(const pieces& p) {
         named_columns(p),
         p.bytes,
         p.table,
-        p.topic
+        p.topic_text
     );
 }
 
@@ -193,7 +195,7 @@ std::string holders(const pieces& p) {
 }
 
 std::string bury(const pieces& p, bool only_parked) {
-    const auto names = p.layout.names ? p.names : "NULL::text[]";
+    const auto names = p.layout.names ? "o." + p.layout.names->name : std::string("NULL::text[]");
     const auto values = p.layout.values ? p.layout.values->as_bytes() : "NULL::bytea[]";
     auto condition = fmt::format("{} AND {}", p.owned("$2"), p.same("$3", "$4"));
     if (only_parked) {
@@ -216,7 +218,7 @@ std::string bury(const pieces& p, bool only_parked) {
         "clock_timestamp() - make_interval(secs => {13} / 1e6::float8), clock_timestamp() FROM moved",
         p.table,
         condition,
-        p.topic,
+        p.topic_text,
         p.layout.key.as_bytes(),
         p.layout.value.as_bytes(),
         names,
@@ -239,7 +241,7 @@ outbox_sql::outbox_sql(const outbox_layout& of) {
     ahead_small = millrace::postgres::ahead_small(p);
     ahead_exact = exact(
         p,
-        fmt::format("{} o WHERE o.id > $1 AND {} <> ALL ($3) ORDER BY o.id LIMIT $2", p.table, p.topic),
+        fmt::format("{} o WHERE o.id > $1 AND {} <> ALL ($3) ORDER BY o.id LIMIT $2", p.table, p.topic_text),
         "$4"
     );
     gaps = exact(
@@ -251,7 +253,7 @@ outbox_sql::outbox_sql(const outbox_layout& of) {
             "WHERE o.id BETWEEN g.lo AND g.hi AND {} <> ALL ($3) ORDER BY o.id LIMIT $4) o ORDER BY g.n, "
             "o.id LIMIT $4",
             p.table,
-            p.topic
+            p.topic_text
         ),
         "$5"
     );

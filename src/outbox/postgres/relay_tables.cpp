@@ -16,9 +16,10 @@ relay_tables::relay_tables(std::string_view schema)
       paused(table_name{std::string(schema), "millrace_paused"}.quoted()) {}
 
 std::string lane_sql(std::string_view topic, std::string_view key, std::string_view partition) {
-    // No topic holds a zero byte, so no two lanes give the same bytes.
+    // The topic's bytes as they are stored. No topic holds a zero byte, so no two lanes give the same bytes.
     return fmt::format(
-        "sha256(int4send(coalesce({}, -1)::integer) || convert_to({}::text, 'UTF8') || '\\x00'::bytea || {})",
+        "sha256(int4send(coalesce({}, -1)::integer) || convert_to({}::text, 'SQL_ASCII') || '\\x00'::bytea "
+        "|| {})",
         partition,
         topic,
         key

@@ -105,6 +105,15 @@ TEST(OutboxTexts, TheScriptGivesNobodyMoreThanNeeded) {
     EXPECT_THAT(script, Not(HasSubstr("UPDATE ON \"public\".\"outbox\"")));
 }
 
+TEST(OutboxTexts, TextOfNoEncodingIsReadAndWrittenAsBytes) {
+    const outbox_column value{"v", 1043, "character varying(10)", false, true};
+    EXPECT_EQ(value.read(), "convert_to(o.v::text, 'SQL_ASCII')");
+    EXPECT_EQ(value.from_bytes("d.value"), "convert_from(d.value, 'SQL_ASCII')::character varying(10)");
+    const outbox_column usual{"v", 25, "text"};
+    EXPECT_EQ(usual.read(), "o.v");
+    EXPECT_EQ(usual.as_bytes(), "convert_to(o.v::text, 'UTF8')");
+}
+
 TEST(OutboxTexts, TheTurnOfAKeyIsTakenBeforeTheIdIsDrawn) {
     outbox_layout layout;
     layout.table = {"s", "t"};
