@@ -81,6 +81,7 @@ const std::vector<faults::fault>& faults::all() {
         {"long pauses of Kafka", &faults::pause_kafka, true, 1, 0},
         {"cuts to Kafka", &faults::cut_kafka, true, 2, 1},
         {"lost replies of Kafka", &faults::lose_kafka_reply, true, 3, 1},
+        {"spells of 2 % failed deliveries", &faults::fail_deliveries, true, 2, 1},
         {"refusals of rows", &faults::refuse_rows, true, 3, 1},
         {"denials of a topic", &faults::deny_topic, true, 2, 1},
     };
@@ -213,6 +214,14 @@ bool faults::cut_kafka() {
 bool faults::lose_kafka_reply() {
     ground_.to_kafka.lose_reply("orders");
     return ground_.to_kafka.lost_reply(reply_limit);
+}
+
+bool faults::fail_deliveries() {
+    ground_.to_kafka.lose_some(20);
+    std::this_thread::sleep_for(5s);
+    const auto failed = ground_.to_kafka.lost_reply(reply_limit);
+    ground_.to_kafka.lose_some(0);
+    return failed;
 }
 
 bool faults::refuse_rows() {

@@ -91,6 +91,7 @@ private:
     bool pause_kafka();
     bool cut_kafka();
     bool lose_kafka_reply();
+    bool fail_deliveries();
     bool refuse_rows();
     bool deny_topic();
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 // As in takeover_test.cpp: so that a test tells one rule from another, not a fast machine from a slow one.
-constexpr auto well_before_the_lease = 4s;
+constexpr auto well_before_the_lease = 2500ms;
 constexpr auto patience = 30s;
 
 struct PostgresKafkaTakeover : testing::Test {

@@ -154,6 +154,12 @@ void fault_proxy::lose_reply(std::string request) {
         one.last_request.clear();
 }
 
+void fault_proxy::lose_some(std::uint32_t of_a_thousand) {
+    const std::lock_guard lock{mutex_};
+    reply_lost_ = false;
+    some_lost_ = of_a_thousand;
+}
+
 bool fault_proxy::lost_reply(std::chrono::milliseconds limit) const {
     return eventually(limit, [this] { return reply_lost_.load(); });
 }
@@ -264,6 +270,7 @@ bool fault_proxy::move(connection& one, channel& way) {
 }
 
 void fault_proxy::note_request(connection& one, std::string_view bytes) {
+    if (!bytes.empty() && random_() % 1'000 < some_lost_) one.next_reply_is_lost = true;
     if (!to_lose_) return;
     one.last_request += bytes;
     if (one.last_request.find(*to_lose_) != std::string::npos) {

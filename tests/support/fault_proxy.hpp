@@ -13,6 +13,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -54,7 +55,10 @@ public:
     /// connection that were under way at that moment are lost, too.
     void lose_reply(std::string request = {});
 
-    /// Whether the loss that `lose_reply` asked for has happened within the limit.
+    /// Loses replies as `lose_reply` does, to so many of a thousand requests, until it is called with 0.
+    void lose_some(std::uint32_t of_a_thousand);
+
+    /// Whether a loss that `lose_reply` or `lose_some` asked for has happened within the limit.
     [[nodiscard]] bool lost_reply(std::chrono::milliseconds limit = std::chrono::seconds{10}) const;
 
     /// That stand now.
@@ -104,6 +108,8 @@ private:
     bool refuses_{false};
     bool stops_{false};
     std::optional<std::string> to_lose_;
+    std::uint32_t some_lost_{0};
+    std::minstd_rand random_;
 
     std::thread thread_;
 };
