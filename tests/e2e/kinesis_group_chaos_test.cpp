@@ -20,9 +20,11 @@ using namespace std::chrono_literals;
 
 constexpr auto quiet_limit = 60s;  // the longest time without any delivery
 
-struct KinesisGroupChaos : testing::TestWithParam<store_kind> {
+struct KinesisGroupChaos : testing::TestWithParam<const char*> {
     void TearDown() override {
-        if (HasFailure()) std::printf("%s\n", ground.workers.log().c_str());
+        if (!HasFailure()) return;
+        std::printf("%s\n", ground.workers.log().c_str());
+        std::printf("kinesis-local says: %s\n", ground.kinesis.log().c_str());
     }
 
     /// Each worker ends well, and leaves rows that say that all is done.
@@ -54,8 +56,8 @@ struct KinesisGroupChaos : testing::TestWithParam<store_kind> {
 INSTANTIATE_TEST_SUITE_P(
     Stores,
     KinesisGroupChaos,
-    testing::Values(store_kind::dynamodb, store_kind::postgres),
-    [](const auto& which) { return which.param == store_kind::dynamodb ? "Dynamodb" : "Postgres"; }
+    testing::Values(in_dynamodb, in_postgres),
+    [](const auto& which) { return which.param; }
 );
 
 TEST_P(KinesisGroupChaos, NothingIsLostOrReorderedWhileWorkersShardsStoreAndConnectionsFail) {

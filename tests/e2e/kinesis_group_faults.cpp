@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto reply_limit = 3s;
 constexpr auto short_silence = 1500ms;  // heartbeats go on in time
 constexpr auto beyond_the_lease = 1500ms;
+constexpr auto long_enough_for_a_read = 300ms;  // of each shard
 
 /// While the store does not answer, handlers go on until the lease ends, and nothing is written.
 constexpr std::uint64_t repeats_of_an_outage = 2'000;
@@ -53,12 +54,12 @@ private:
 
 }  // namespace
 
-std::unique_ptr<private_store> make_private_store(store_kind kind) {
-    if (kind == store_kind::postgres) return std::make_unique<postgres_store>();
+std::unique_ptr<private_store> make_private_store(const std::string& kind) {
+    if (kind == in_postgres) return std::make_unique<postgres_store>();
     return std::make_unique<dynamodb_store>();
 }
 
-kinesis_ground::kinesis_ground(store_kind kind)
+kinesis_ground::kinesis_ground(const std::string& kind)
     : store(make_private_store(kind)),
       state(store->state({"orders", kinesis_group_name})),
       to_kinesis(kinesis.port()),
@@ -152,10 +153,14 @@ bool kinesis_faults::kill_all() {
     return true;
 }
 
+/// With replies in its sockets, which it finds when it wakes.
 bool kinesis_faults::pause_worker() {
     auto& one = ground_.workers.members()[pick(ground_.workers.members().size())];
     return disturb(one.name, ground_.workers.options().repeats_of_a_crash(), [&] {
+        ground_.to_kinesis.hold_replies();
+        std::this_thread::sleep_for(long_enough_for_a_read);
         one.process.signal(SIGSTOP);
+        ground_.to_kinesis.release();
         std::this_thread::sleep_for(ground_.workers.options().lease + beyond_the_lease);
         one.process.signal(SIGCONT);
         return true;

@@ -28,11 +28,14 @@ public:
     virtual void restart() = 0;  ///< In order, where it has one.
 };
 
-enum class store_kind : std::uint8_t { dynamodb, postgres };
-[[nodiscard]] std::unique_ptr<private_store> make_private_store(store_kind kind);
+/// The names of the stores, as tests have them.
+inline constexpr const char* in_dynamodb = "Dynamodb";
+inline constexpr const char* in_postgres = "Postgres";
+
+[[nodiscard]] std::unique_ptr<private_store> make_private_store(const std::string& kind);
 
 struct kinesis_ground {
-    explicit kinesis_ground(store_kind kind);
+    explicit kinesis_ground(const std::string& kind);
     ~kinesis_ground() { load.stop(); }
     kinesis_ground(const kinesis_ground&) = delete;
     kinesis_ground& operator=(const kinesis_ground&) = delete;

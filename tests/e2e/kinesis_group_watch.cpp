@@ -38,7 +38,8 @@ void group_watch::watch() {
 void group_watch::read_lines() {
     const auto at = clock::now();
     deliveries_.read([&](const std::string& text) {
-        const auto seen = check_.line(text);
+        const auto seen =
+            check_.line(text, std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()));
         if (!seen) return;
         auto& now = stays_[seen->shard];
         if (now.epoch != seen->epoch)

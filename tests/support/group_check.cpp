@@ -96,8 +96,9 @@ void group_check::put(
     one.number = n;
 }
 
-std::optional<group_check::delivery> group_check::line(std::string_view text) {
+std::optional<group_check::delivery> group_check::line(std::string_view text, milliseconds time) {
     const auto at = lines_++;
+    times_.push_back(time);
     const auto seen = parse(text);
     if (!seen) {
         fault("not a line of a record", std::string(text));
@@ -124,7 +125,7 @@ std::optional<group_check::delivery> group_check::line(std::string_view text) {
     if ((again || one.put) && (one.key != seen->key || one.number != seen->number))
         fault("not as it was put", named(seen->shard, seen->sequence));
     if (again) {
-        if (one.epoch != seen->epoch) ++now.repeats[one.epoch];
+        if (one.epoch != seen->epoch) now.repeats.push_back({one.epoch, one.latest});
     } else {
         one.first = at;
         one.key = seen->key;
@@ -136,6 +137,7 @@ std::optional<group_check::delivery> group_check::line(std::string_view text) {
         newest = std::max(newest, seen->number);
     }
     one.epoch = seen->epoch;
+    one.latest = at;
     return delivery{seen->shard, seen->worker, seen->epoch, again};
 }
 
@@ -193,12 +195,19 @@ std::optional<decimal> group_check::last_of(const std::string& shard) const {
     return found->second.rbegin()->first;
 }
 
-/// The one that excuses most.
-const group_check::disturbance* group_check::excuse(const run& of, moment until) const {
+/// Of the line before.
+group_check::milliseconds group_check::time_before(moment line) const {
+    return line == 0 || times_.empty() ? milliseconds{0} : times_[std::min(line, times_.size()) - 1];
+}
+
+/// The disturbance that excuses most: of this owner, while it had the shard and the other had not, and what
+/// it delivered long before was written by then.
+const group_check::disturbance* group_check::excuse(const run& of, moment delivered, moment until) const {
     const disturbance* best = nullptr;
     for (const auto& one : disturbances_) {
         if (!one.worker.empty() && one.worker != of.worker) continue;
         if (one.to < of.begin || one.from > until) continue;
+        if (times_[delivered] + written_within_ < time_before(one.from)) continue;
         if (best == nullptr || one.repeats > best->repeats) best = &one;
     }
     return best;
@@ -213,28 +222,39 @@ void group_check::judge_records(group_report& report) const {
     }
 }
 
+/// How many may come again.
+std::uint64_t group_check::judge_repeats(
+    const std::map<std::uint64_t, run>& runs,
+    std::uint64_t epoch,
+    const std::string& name,
+    group_report& report
+) const {
+    std::uint64_t allowed = 0;
+    const auto& mine = runs.at(epoch);
+    for (const auto& one : mine.repeats) {
+        const auto& earlier = runs.at(one.epoch);
+        const auto* why = excuse(earlier, one.at, mine.begin);
+        if (why == nullptr) {
+            add(report,
+                "again for no reason",
+                name + ", what " + earlier.worker + " delivered under " + std::to_string(one.epoch));
+        } else {
+            allowed = std::max(allowed, why->repeats);
+        }
+    }
+    return allowed;
+}
+
 void group_check::judge_runs(group_report& report) const {
     for (const auto& [shard, runs] : runs_) {
         report.owners += runs.size();
         for (const auto& [epoch, one] : runs) {
-            std::uint64_t all = 0;
-            std::uint64_t allowed = 0;
-            for (const auto& [earlier, count] : one.repeats) {
-                all += count;
-                const auto* why = excuse(runs.at(earlier), one.begin);
-                if (why == nullptr) {
-                    add(report,
-                        "again for no reason",
-                        std::to_string(count) + " of " + of_epoch(shard, epoch) + ", which " +
-                            runs.at(earlier).worker + " delivered under " + std::to_string(earlier));
-                } else {
-                    allowed = std::max(allowed, why->repeats);
-                }
-            }
-            report.repeated += all;
-            report.most_repeated = std::max(report.most_repeated, all);
-            if (allowed > 0 && all > allowed)
-                add(report, "too many again", std::to_string(all) + " of " + of_epoch(shard, epoch));
+            const auto name = of_epoch(shard, epoch);
+            const auto allowed = judge_repeats(runs, epoch, name, report);
+            report.repeated += one.repeats.size();
+            report.most_repeated = std::max<std::uint64_t>(report.most_repeated, one.repeats.size());
+            if (allowed > 0 && one.repeats.size() > allowed)
+                add(report, "too many again", std::to_string(one.repeats.size()) + " of " + name);
         }
     }
 }

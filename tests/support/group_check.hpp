@@ -6,6 +6,7 @@
 /// behind one of a later epoch of its shard has no excuse. One thread.
 #pragma once
 
+#include <chrono>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -61,6 +62,11 @@ struct group_report {
 class group_check {
 public:
     using moment = std::uint64_t;
+    using milliseconds = std::chrono::milliseconds;
+
+    /// By then a worker has written what it delivered, unless it is disturbed.
+    explicit group_check(milliseconds written_within = std::chrono::seconds{3})
+        : written_within_(written_within) {}
 
     [[nodiscard]] moment now() const noexcept { return lines_; }
 
@@ -69,14 +75,14 @@ public:
     /// A record, before or after its delivery. Numbers grow within a key, in the order of the puts.
     void put(const std::string& shard, const std::string& sequence, const std::string& key, std::uint64_t n);
 
-    /// The next line of the file, without its newline; the data of a record is its number.
+    /// The next line of the file, without its newline, as it came; the data of a record is its number.
     struct delivery {
         std::string shard;
         std::string worker;
         std::uint64_t epoch{0};
         bool repeated{false};
     };
-    std::optional<delivery> line(std::string_view text);
+    std::optional<delivery> line(std::string_view text, milliseconds at = {});
 
     /// All rows, read after the lines so far were written.
     void sample(const std::vector<shard_sample>& rows);
@@ -109,13 +115,18 @@ private:
         bool put{false};
         std::optional<moment> first;
         std::uint64_t epoch{0};  // of its latest delivery
+        moment latest{0};
+    };
+    struct repeat {
+        std::uint64_t epoch{0};  // that had delivered it before
+        moment at{0};            // then
     };
     struct run {  // what was delivered under one epoch
         std::string worker;
         moment begin{0};
         decimal lowest;
         decimal last;
-        std::map<std::uint64_t, std::uint64_t> repeats;  // by the epoch that had delivered it before
+        std::vector<repeat> repeats;
     };
     struct progress {  // of a row, as it was when it changed
         moment at{0};
@@ -127,7 +138,11 @@ private:
     void fault(const std::string& what, const std::string& where);
     void compare(const shard_sample& before, const shard_sample& after);
     void look_at_parents(const std::vector<shard_sample>& rows);
-    [[nodiscard]] const disturbance* excuse(const run& of, moment until) const;
+    [[nodiscard]] milliseconds time_before(moment line) const;
+    [[nodiscard]] const disturbance* excuse(const run& of, moment delivered, moment until) const;
+    [[nodiscard]] std::uint64_t
+    judge_repeats(const std::map<std::uint64_t, run>& runs, std::uint64_t epoch, const std::string& name, group_report&)
+        const;
     void judge_records(group_report& report) const;
     void judge_runs(group_report& report) const;
     void judge_rows(group_report& report) const;
@@ -143,7 +158,9 @@ private:
     std::map<std::string, std::uint64_t> newest_put_;        // by key
     std::map<std::string, std::uint64_t> newest_delivered_;  // by key
     std::vector<disturbance> disturbances_;
+    milliseconds written_within_;
     moment lines_{0};
+    std::vector<milliseconds> times_;  // of the lines
     std::uint64_t put_{0};
     std::uint64_t delivered_{0};
     std::uint64_t samples_{0};

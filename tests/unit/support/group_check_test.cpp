@@ -7,6 +7,8 @@
 namespace millrace::support {
 namespace {
 
+using namespace std::chrono_literals;
+
 struct GroupCheck : testing::Test {
     void put(int n, const std::string& key = "k", const std::string& shard = "s") {
         check.put(shard, std::to_string(n), key, static_cast<std::uint64_t>(n));
@@ -18,8 +20,9 @@ struct GroupCheck : testing::Test {
     void print(int n, int epoch, const std::string& worker = "a", const std::string& shard = "s") {
         check.line(
             R"({"stream":"x","shard":")" + shard + R"(","sequence":")" + std::to_string(n) +
-            R"(","sub_sequence":0,"key":"k","data":")" + std::to_string(n) + R"(","worker":")" + worker +
-            R"(","epoch":)" + std::to_string(epoch) + "}"
+                R"(","sub_sequence":0,"key":"k","data":")" + std::to_string(n) + R"(","worker":")" + worker +
+                R"(","epoch":)" + std::to_string(epoch) + "}",
+            time
         );
     }
     void print_all(int from, int to, int epoch, const std::string& worker = "a") {
@@ -45,7 +48,8 @@ struct GroupCheck : testing::Test {
         EXPECT_TRUE(report.faults.empty()) << report.text();
     }
 
-    group_check check;
+    group_check check{1s};
+    std::chrono::milliseconds time{0};  // of the lines
 };
 
 TEST_F(GroupCheck, ComparesSequencesAsNumbers) {
@@ -127,6 +131,20 @@ TEST_F(GroupCheck, DoesNotExcuseRepeatsOfAnotherWorkerOrOfAnotherTime) {
     print_all(2, 2, 2, "b");
     print_all(2, 3, 3, "c");
     excuse("b", 10);
+    expect_only("again for no reason");
+}
+
+TEST_F(GroupCheck, DoesNotExcuseRepeatsOfWhatShouldHaveBeenWrittenBeforeTheFault) {
+    put_all(4);
+    print(1, 1);
+    time = 1500ms;
+    print_all(2, 3, 1);
+    excuse("a", 10);
+    time = 5s;
+    print_all(2, 4, 2, "b");
+    expect_clean();
+    excuse("b", 10);
+    print_all(1, 4, 3, "c");
     expect_only("again for no reason");
 }
 
