@@ -140,7 +140,7 @@ result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, millis
 
 result<void> init_outbox(const url& where, milliseconds wait) {
 #ifdef MILLRACE_WITH_POSTGRES
-    if (where.scheme == "postgresql") return postgres_adapters::init_outbox(where);
+    if (where.scheme == "postgresql") return postgres_adapters::init_outbox(where, wait);
 #endif
     if (where.scheme != "sqlite") return unopened(where);
     return sqlite_outbox_admin::init(where.path, {.name = where.given, .busy_timeout = wait})

@@ -119,10 +119,10 @@ result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, millis
     });
 }
 
-result<void> init_outbox(const url& where) {
+result<void> init_outbox(const url& where, milliseconds wait) {
     const auto server = postgres::parse_server(where.path);
     if (!server) return tl::unexpected(server.error());
-    return postgres_outbox_admin::init(*server).map([](const postgres_outbox_admin&) {});
+    return postgres_outbox_admin::init(*server, wait).map([](const postgres_outbox_admin&) {});
 }
 
 result<std::string> outbox_script(const url& where, const outbox_roles& roles) {

@@ -163,8 +163,9 @@ result<void> configure(database& db, const open_options& options) {
         return fail(
             errc::permission_denied,
             fmt::format(
-                "cannot open {} for writing, which its log needs also to be read: the file is read-only for "
-                "this process; check mode and owner of the file and of its directory",
+                "cannot write {}: the file is read-only for this process; check mode and owner of the file "
+                "and of "
+                "its directory",
                 options.name
             )
         );

@@ -99,7 +99,7 @@ TEST_F(CliKinesis, AWorkerIsReleasedByItsName) {
     fake.with([](auto in) { ASSERT_TRUE(in.model.create("orders", 1)); });
     const words place{"--group", "g", "--state", state()};
     const auto consumer =
-        start(on("orders", {"consume", "--worker", "w1", "--lease", "10m", "--print"}, place), "consumer");
+        start(on("orders", {"consume", "--worker", "w1", "--lease", "5s", "--print"}, place), "consumer");
     ASSERT_TRUE(says("consumer", "lease.taken"));
     const auto unknown = millrace(on("orders", {"group", "release", "--worker", "w2"}, place));
     EXPECT_EQ(unknown.status, 1);

@@ -181,7 +181,7 @@ void coordinator::lease_happened(
             [&](const lease_machine::taken&) {
                 changed_ = true;
                 if (silent_.contains(shard)) return;
-                if (lease.row().checkpoint) return grant(shard, lease, start_of(*group_));
+                if (lease.row().checkpoint && group_) return grant(shard, lease, start_of(*group_));
                 starts_wanted_[shard] = lease_numbers_[shard];
             },
             [&](const lease_machine::refused& a) {
@@ -251,7 +251,8 @@ void coordinator::starts_read(const result<std::optional<group_row>>& outcome) {
     for (const auto& [shard, number] : asked) {
         const auto lease = leases_.find(shard);
         if (lease == leases_.end() || !of_present_lease(shard, number)) continue;
-        if (lease->second.now_in() != lease_machine::state::held || lease->second.releasing()) continue;
+        if (lease->second.now_in() != lease_machine::state::held) continue;
+        if (lease->second.releasing() || to_release_.contains(shard)) continue;
         grant(shard, lease->second, start_of(**outcome));
     }
 }

@@ -111,8 +111,8 @@ void coordinator::hold_everything(const std::vector<assignable_shard>& shards) {
         if (shard.owner.value().empty()) {
             start_lease(*table_.find(shard.shard), lease_machine::adopt{}, false);
         } else if (table_.takeable(shard.shard, workers_)) {
-            to_take_.push_back(shard.shard
-            );  // its last owner may still be in a handler: not under that epoch
+            // Its last owner may still be in a handler: not under that epoch.
+            to_take_.push_back(shard.shard);
         } else {
             want_workers_ = orphans_ = true;
         }

@@ -151,9 +151,9 @@ postgres_outbox_admin::postgres_outbox_admin(
       tables_(layout_.table.schema),
       name_(quote_literal(layout_.table.table)) {}
 
-result<postgres_outbox_admin> postgres_outbox_admin::init(const postgres::server& where) {
+result<postgres_outbox_admin> postgres_outbox_admin::init(const postgres::server& where, milliseconds wait) {
     auto stop = std::make_unique<postgres::stop_signal>();
-    auto db = connection::open(where, *stop, patient(wait_default));
+    auto db = connection::open(with_wait(where, wait), *stop, patient(wait));
     if (!db) return tl::unexpected(std::move(db.error()));
     auto made = postgres::create_outbox(*db, table_of(where));
     if (!made) return tl::unexpected(std::move(made.error()));

@@ -16,14 +16,16 @@ namespace millrace {
 
 class postgres_outbox_admin final : public outbox_admin {
 public:
-    /// Makes or upgrades the table, its function and the relay's tables; changes nothing where they are
-    /// there.
-    [[nodiscard]] static result<postgres_outbox_admin> init(const postgres::server& where);
-
-    /// `not_found` when there is no such table. The relay's tables are made where they are missing.
+    /// For a lock that another process holds, and for a host that says nothing.
     static constexpr milliseconds wait_default{10'000};
 
-    /// `wait`: for a lock that another process holds, and for a host that says nothing.
+    /// Makes or upgrades the table, its function and the relay's tables; changes nothing where they are
+    /// there.
+    [[nodiscard]] static result<postgres_outbox_admin> init(
+        const postgres::server& where, milliseconds wait = wait_default
+    );
+
+    /// `not_found` when there is no such table. The relay's tables are made where they are missing.
     [[nodiscard]] static result<postgres_outbox_admin> open(
         const postgres::server& where, milliseconds wait = wait_default
     );

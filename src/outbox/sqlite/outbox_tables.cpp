@@ -235,8 +235,7 @@ result<void> move_to_dead(database& db, row_id id, const bury_request& request) 
         "INSERT INTO outbox_dead (id, topic, key, value, headers, partition, created_at, reason, error, "
         "attempts, "
         "first_at, last_at) SELECT id, topic, key, value, headers, CASE WHEN typeof(partition) = 'integer' "
-        "AND "
-        "partition BETWEEN 0 AND 2147483647 THEN partition END, created_at, ?1, ?2, "
+        "AND partition BETWEEN 0 AND 2147483647 THEN partition END, created_at, ?1, ?2, "
         "?3, " MILLRACE_SQL_NOW " - ?5, " MILLRACE_SQL_NOW " FROM outbox WHERE id = ?4",
         request.reason,
         request.detail,

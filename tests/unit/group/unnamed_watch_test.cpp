@@ -34,20 +34,37 @@ TEST_F(Unnamed, WhatOneWorkerDoesNotNameAndNobodyHoldsIsToldByThatWorkerOnce) {
     EXPECT_THAT(watch.look(b.loop.now(), b.group->shards()), IsEmpty());
 }
 
-TEST_F(Unnamed, WhatAnotherHoldsIsNotTold) {
-    stream->shards = {listed("x"), listed("y")};
-    run("a");
-    world.run_for(2s);
-    auto& b = add("b");
-    b.lister.now = std::make_shared<stream_listing>(*stream);
-    b.lister.now->shards = {};
-    b.start();
-    unnamed_watch watch(20s);
-    for (int i = 0; i < 60; ++i) {
-        world.run_for(1s);
-        if (holders(shard_id{"x"}) + holders(shard_id{"y"}) < 2) break;
-        EXPECT_THAT(watch.look(b.loop.now(), b.group->shards()), IsEmpty());
+TEST(UnnamedWatch, TellsNeitherOfWhatIsNamedNorFinishedNorHeldNorFreeForAMoment) {
+    shard_view view;
+    view.row.shard = shard_id{"y"};
+    const mono_time start{};
+    const auto told_of = [&](unnamed_watch& watch, nanoseconds at) {
+        return !watch.look(start + at, {view}).empty();
+    };
+    {
+        unnamed_watch watch(20s);
+        EXPECT_FALSE(told_of(watch, 0s));
+        view.row.owner = incarnation{"a"};
+        EXPECT_FALSE(told_of(watch, 10s));
+        view.row.owner = incarnation{};
+        EXPECT_FALSE(told_of(watch, 20s));
+        EXPECT_FALSE(told_of(watch, 39s));
+        EXPECT_TRUE(told_of(watch, 40s));
     }
+    const auto never = [&] {
+        unnamed_watch watch(20s);
+        return !told_of(watch, 0s) && !told_of(watch, 1h);
+    };
+    EXPECT_FALSE(never());
+    view.row.owner = incarnation{"a"};
+    EXPECT_TRUE(never());
+    view.owner_lapsed = true;
+    EXPECT_FALSE(never());
+    view.listed = true;
+    EXPECT_TRUE(never());
+    view.listed = false;
+    view.row.finished_at = wall_time{milliseconds{1}};
+    EXPECT_TRUE(never());
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Ends the sessions of a worker from outside: its shards go to the others.
-#include "group_world.hpp"
+// Taking the shards away from a worker that is stuck.
 #include "worker_release.hpp"
 
+#include "group_world.hpp"
+
 #include <chrono>
-#include <optional>
 #include <string>
 
 namespace millrace::sim {
@@ -74,21 +74,6 @@ TEST_F(GroupRelease, AnIdThatNobodyBearsIsNamedWithThoseThatAreThere) {
     ASSERT_TRUE(outcome && !*outcome);
     EXPECT_EQ(outcome->error().code, errc::not_found);
     EXPECT_NE(outcome->error().detail.find("worker-1"), std::string::npos) << outcome->error().detail;
-}
-
-// It registers anew, and reads the group row, before the reset has written that.
-TEST_F(GroupReset, AWorkerThatComesBackMeanwhileBeginsAtTheNewStart) {
-    settings.group.start = start_policy::latest;
-    auto& a = run("a");
-    world.run_for(2s);
-    tool_plan.latency_min = tool_plan.latency_max = 400ms;
-    tool_plan.timeout = 20s;
-    const auto outcome = reset(true, 60s, reset_start{}, 60s);
-    ASSERT_TRUE(outcome && *outcome) << (outcome ? outcome->error().detail : "no end");
-    EXPECT_EQ(a.sessions_ended, 1);
-    ASSERT_EQ(a.held.size(), 4U);
-    for (const auto& [shard, lease] : a.held)
-        EXPECT_EQ(lease.start, start_position{from::trim_horizon{}}) << shard.value();
 }
 
 }  // namespace
