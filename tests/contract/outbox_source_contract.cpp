@@ -142,13 +142,13 @@ TEST_P(OutboxSource, NeverUsesAnIdAgain) {
 
 TEST_P(OutboxSource, DeletesNothingOfATableThatWasMadeAnew) {
     const auto before = put(an_event("a"));
-    const auto identity = fetch().table_identity;
+    const auto old_table = fetch().table_identity;
     world->recreate();
     const auto after = put(an_event("b"));
     EXPECT_EQ(remove({{row_id{before}, row_id{before}}, {row_id{after}, row_id{after}}}), 0u);
     const auto reply = fetch();
     EXPECT_THAT(ids(reply.ahead), ElementsAre(after));
-    EXPECT_NE(reply.table_identity, identity);
+    EXPECT_NE(reply.table_identity, old_table);
 }
 
 TEST_P(OutboxSource, DeletesNothingOfANewTableBeforeTheFetchThatSawItIsAnswered) {

@@ -44,8 +44,8 @@ void read_config(const rd_kafka_ConfigResource_t* topic, const replicas& in_sync
         const auto [end, fault] = std::from_chars(value.data(), value.data() + value.size(), limit);
         if (fault != std::errc{} || end != value.data() + value.size()) continue;
         if (name == "min.insync.replicas") {
-            for (const auto& [partition, count] : in_sync)
-                if (static_cast<std::size_t>(count) < limit && !into.is_unwell(partition))
+            for (const auto& [partition, in_step] : in_sync)
+                if (static_cast<std::size_t>(in_step) < limit && !into.is_unwell(partition))
                     into.unwell.push_back(partition);
             continue;
         }

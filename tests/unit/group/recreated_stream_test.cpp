@@ -204,14 +204,14 @@ TEST_F(RecreatedStream, RowsThatCannotBeSetAsideAreToldAndTriedOncePerTick) {
 struct RecreatedAgainAndAgain : GroupWorld {
     static constexpr std::uint64_t span = 1'000;
 
-    [[nodiscard]] std::string name_of(std::uint64_t generation) const {
-        return fmt::format("made at {}", generation);
+    [[nodiscard]] std::string name_of(std::uint64_t made) const {
+        return fmt::format("made at {}", made);
     }
     [[nodiscard]] static std::uint64_t generation_of(const checkpoint& at) {
-        std::uint64_t generation = 0;
-        while (at.position.sequence >= sequence_number{(generation + 1) * span})
-            ++generation;
-        return generation;
+        std::uint64_t made = 0;
+        while (at.position.sequence >= sequence_number{(made + 1) * span})
+            ++made;
+        return made;
     }
 
     void watch_rows(std::uint64_t seed) {
