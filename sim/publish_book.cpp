@@ -53,8 +53,9 @@ cause publish_book::judge(const std::string& who, epoch under, row_id id, const 
             before.who
         );
     const auto overdue = before.last == answer::taken && before.at + bounds.delete_delay + patience < end;
-    // An answer that comes after the lease was lost is nobody's.
-    if (overdue && !health_.troubled(before.who, alive ? before.sent : before.at))
+    // An answer that comes after the lease was lost is nobody's; heartbeats that failed before may still cost
+    // it.
+    if (overdue && !health_.troubled(before.who, alive ? before.sent - bounds.lease : before.at))
         verdicts_.broken(
             "row {} is published again: {} had its acknowledgement for {} ms and did not delete it",
             id.value(),

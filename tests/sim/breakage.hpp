@@ -26,7 +26,7 @@ seam<Port> put() {
 }
 
 struct Breakage : testing::Test {
-    static constexpr std::uint64_t seeds_max = 150;
+    static constexpr std::uint64_t seeds_max = 1'500;
 
     seams between;
     std::function<void(scenario&)> aim = [](scenario&) {};
