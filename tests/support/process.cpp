@@ -104,6 +104,11 @@ process::process(const std::vector<std::string>& command, const spawn_options& o
     // Who stands outside the namespace has no number there.
     const auto parent = options.own_pid_namespace ? 0 : ::getpid();
     pid_ = options.own_pid_namespace ? fork_into_namespace() : ::fork();
+    if (pid_ < 0 && options.own_pid_namespace)
+        fail(
+            "cannot make a PID namespace; run this test as root, or let users have namespaces of their own "
+            "(sysctl kernel.unprivileged_userns_clone=1)"
+        );
     if (pid_ < 0) fail("cannot fork");
     if (pid_ == 0) {
         die_with(parent);
