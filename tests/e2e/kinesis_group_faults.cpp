@@ -62,7 +62,7 @@ std::unique_ptr<private_store> make_private_store(const std::string& kind) {
 kinesis_ground::kinesis_ground(const std::string& kind)
     : store(make_private_store(kind)),
       state(store->state({"orders", kinesis_group_name})),
-      to_kinesis(kinesis.port()),
+      to_kinesis(kinesis.port(), support::fault_proxy::ending::close),
       to_store(state->port()),
       load({.region = "eu-west-1", .stream = "orders", .endpoint = kinesis.endpoint()}, {}),
       workers({.stream = load.url(to_kinesis.port()), .state = state->url(to_store.port())}),

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <random>
 #include <system_error>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -71,8 +72,9 @@ void reset(int& socket) {
 
 }  // namespace
 
-fault_proxy::fault_proxy(std::uint16_t server_port)
-    : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+fault_proxy::fault_proxy(std::uint16_t server_port, ending to_server)
+    : to_server_(to_server),
+      listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       server_port_(server_port),
       refuses_(server_port == 0) {
@@ -104,12 +106,16 @@ void fault_proxy::lead_to(std::uint16_t server_port) {
     accept();
 }
 
+void fault_proxy::end(connection& one) const {
+    reset(one.client);
+    if (to_server_ == ending::close && one.server >= 0) ::close(std::exchange(one.server, -1));
+    reset(one.server);
+}
+
 void fault_proxy::cut() {
     const std::lock_guard lock{mutex_};
-    for (auto& one : connections_) {
-        reset(one.client);
-        reset(one.server);
-    }
+    for (auto& one : connections_)
+        end(one);
     connections_.clear();
     changed();
 }
@@ -207,8 +213,7 @@ void fault_proxy::copy() {
             const auto current = one++;
             step(*current);
             if (!current->requests.ended || !current->replies.ended) continue;
-            reset(current->client);
-            reset(current->server);
+            end(*current);
             connections_.erase(current);
         }
     }

@@ -23,8 +23,14 @@ namespace millrace::support {
 
 class fault_proxy {
 public:
+    /// How the server's side of a connection ends that is broken.
+    enum class ending : std::uint8_t {
+        reset,
+        close,  ///< For kinesis-local, which listens no more once a new connection was reset.
+    };
+
     /// Leads to a port of 127.0.0.1; without one, connections are refused until `lead_to`.
-    explicit fault_proxy(std::uint16_t server_port = 0);
+    explicit fault_proxy(std::uint16_t server_port = 0, ending to_server = ending::reset);
     ~fault_proxy();
     fault_proxy(const fault_proxy&) = delete;
     fault_proxy& operator=(const fault_proxy&) = delete;
@@ -34,7 +40,7 @@ public:
     /// New connections go there.
     void lead_to(std::uint16_t server_port);
 
-    /// Ends all connections, both ways, by a reset.
+    /// Ends all connections, by a reset to the client, and to the server as it was told.
     void cut();
 
     /// A black hole: connections stay and are still accepted, no byte passes in either direction.
@@ -86,6 +92,7 @@ private:
     };
     enum class holding : std::uint8_t { nothing, replies, everything };
 
+    void end(connection& one) const;
     void copy();
     void accept_one();
     void step(connection& one);
@@ -94,6 +101,7 @@ private:
     void note_request(connection& one, std::string_view bytes);
     void changed();
 
+    const ending to_server_;
     std::uint16_t port_{0};
     int listener_{-1};
     int wake_{-1};
