@@ -54,8 +54,6 @@ struct fetch_round : std::enable_shared_from_this<fetch_round> {
     }
 
     void start() {
-        reply.table_identity = table.identity();
-        reply.replay_generation = table.generation();
         reply.ahead = table.read_ahead(request, reply.more);
         later([](fetch_round& round) { round.probe(); });
     }
@@ -64,6 +62,9 @@ struct fetch_round : std::enable_shared_from_this<fetch_round> {
         later([](fetch_round& round) {
             round.reply.knows_writers = round.request.wants_writers;
             if (round.reply.knows_writers) round.reply.writers = round.table.writers();
+            // Last, as the real ones: what ends a pause while the rows are read shows with them.
+            round.reply.table_identity = round.table.identity();
+            round.reply.replay_generation = round.table.generation();
             round.reply.paused.assign(round.table.paused().begin(), round.table.paused().end());
             round.finish(std::move(round.reply));
         });
