@@ -277,8 +277,11 @@ void coordinator::on(const rows_listed& reply) {
     }
     if (recreation_ == recreation::listing) return recreated_rows_listed(*reply.outcome);
     table_.merge(*reply.outcome, begun, steps_, active_leases());
-    for (const auto& row : *reply.outcome) {
-        if (leases_.contains(row.shard)) step_lease(row.shard, lease_machine::observed{row});
+    for (const auto& shard : active_leases()) {
+        const auto& mine = leases_.at(shard).row();
+        const auto* row = table_.find(shard);
+        const bool moved = row != nullptr && (row->epoch != mine.epoch || row->version != mine.version);
+        if (moved) step_lease(shard, lease_machine::observed{*row});
     }
     forget_tidied();
     rows_known_ = replan_ = true;

@@ -145,7 +145,7 @@ void coordinator::step_lease(const shard_id& shard, const lease_machine::event& 
     if (lease.row_gone()) {
         table_.forget(shard);  // and made anew by the next plan
         replan_ = true;
-    } else {
+    } else if (was_active || lease.active()) {
         table_.put(lease.row(), steps_);
     }
     for (const auto& action : actions)

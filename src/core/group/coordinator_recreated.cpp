@@ -42,7 +42,8 @@ void coordinator::recreated_rows_listed(const std::vector<shard_row>& rows) {
 }
 
 void coordinator::recreated_group_read() {
-    if (group_->stream_identity == outdated_) return set_aside();
+    const bool gone = group_->stream_identity == outdated_ && stream_->identity != outdated_;
+    if (gone) return set_aside();
     recreation_ = recreation::looking;
     looking_since_ = steps_;
     want_stream_ = true;

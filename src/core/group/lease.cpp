@@ -54,7 +54,7 @@ std::vector<lease_machine::action> lease_machine::step(mono_time now, const even
             },
             [&](const observed& seen) {
                 if (state_ != state::held || outstanding_ || must_read_) return;
-                if (is_newer(seen.row, row_)) decide(now, seen.row);
+                decide(now, seen.row);
             },
             [&](const session_over& over) {
                 if (state_ == state::taking) end(state::refused, refused{over.why});

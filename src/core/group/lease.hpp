@@ -44,7 +44,7 @@ public:
     struct read_done {
         result<std::optional<shard_row>> outcome;
     };
-    /// The row as a listing showed it.
+    /// The row as a listing showed it that is younger than what is known here.
     struct observed {
         shard_row row;
     };

@@ -23,6 +23,11 @@ void shard_table::merge(
 ) {
     std::set<shard_id> listed;
     for (const auto& row : rows) {
+        // What was read after the known row was seen is newer, whatever it counts from.
+        const auto known = rows_.find(row.shard);
+        const bool made_anew =
+            known != rows_.end() && known->second.seen < begun && is_newer(known->second.row, row);
+        if (made_anew) rows_.erase(known);
         put(row, seen);
         listed.insert(row.shard);
     }

@@ -43,8 +43,9 @@ public:
     /// Takes a row unless a newer one is known; true if it changed anything.
     bool put(const shard_row& row, step_count seen);
 
-    /// Takes a complete listing that was begun at `begun`; rows that it lacks are forgotten unless they were
-    /// seen later or `keep` holds them.
+    /// Takes a complete listing that was begun at `begun`: it tells the truth about every row that was not
+    /// seen later, also of one that was deleted and created anew. Rows that it lacks are forgotten unless
+    /// they were seen later or `keep` holds them.
     void merge(
         const std::vector<shard_row>& rows, step_count begun, step_count seen, const std::set<shard_id>& keep
     );

@@ -29,16 +29,14 @@ public:
         ++asked;
         result<stream_listing> reply = *now;
         if (refuses) reply = tl::unexpected(*refuses);
-        if (fails) reply = fail(errc::unavailable, "the stream does not answer", retry_advice::after_delay);
-        home_.call_at(home_.now() + takes, [done = std::move(done), reply = std::move(reply)] {
-            done(reply);
-        });
+        auto answer = [done = std::move(done), reply = std::move(reply)] { done(reply); };
+        if (takes == nanoseconds::zero()) return home_.post(std::move(answer));
+        home_.call_at(home_.now() + takes, std::move(answer));
     }
 
     std::shared_ptr<stream_listing> now;
     std::optional<error> refuses;
     nanoseconds takes{0};
-    bool fails{false};
     int asked{0};
 
 private:

@@ -50,6 +50,23 @@ TEST(ShardTable, AnOlderReplyDoesNotReplaceANewerRow) {
     EXPECT_EQ(table.highest_epoch(), epoch{3});
 }
 
+TEST(ShardTable, AYoungerListingShowsARowThatWasMadeAnewWithALowerVersion) {
+    shard_table table;
+    shard_row old;
+    old.shard = shard_id{"s"};
+    old.epoch = epoch{1};
+    old.version = version{900};
+    old.owner = incarnation{"dead"};
+    table.put(old, 5);
+    auto anew = old;
+    anew.version = version{100};
+    anew.owner = incarnation{};
+    table.merge({anew}, 5, 7, {});
+    EXPECT_EQ(*table.find(old.shard), old) << "begun before the row was seen";
+    table.merge({anew}, 8, 9, {});
+    EXPECT_EQ(*table.find(old.shard), anew);
+}
+
 TEST(ShardTable, ARowMissingFromACompleteListingIsForgottenUnlessItIsNewerOrHeld) {
     shard_table table;
     table.put(row_of("", 1, 1), 5);
