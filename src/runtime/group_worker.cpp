@@ -43,6 +43,11 @@ void group_worker::start() {
 
 void group_worker::leave(completion<void> done) {
     leaving_ = true;
+    const auto held = held_;
+    for (const auto& [shard, one] : held) {
+        // Asked back before, and not asked again.
+        if (one->stop.stop_requested() && !one->ended) give_back(*one);
+    }
     member_->stop(std::move(done));
 }
 
@@ -134,13 +139,14 @@ void group_worker::revoke(const shard_id& shard) {
     const auto held = found->second;
     const bool unused = take_from_desk(*held);
     held->stop.request_stop();
-    if (!unused && !leaving_) return;
-    release(*held, [this, shard](const result<void>& outcome) {
+    if (unused || leaving_) give_back(*held);
+}
+
+void group_worker::give_back(const held_resource& held) {
+    release(held, [this, resource = held.resource](const result<void>& outcome) {
         if (outcome) return;
         loop_.log().write(
-            log_level::warning,
-            "group.release",
-            {{"resource", shard.value()}, {"why", outcome.error().detail}}
+            log_level::warning, "group.release", {{"resource", resource}, {"why", outcome.error().detail}}
         );
     });
 }

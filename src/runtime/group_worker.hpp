@@ -79,6 +79,7 @@ public:
 
 private:
     void look();
+    void give_back(const held_resource& held);
     bool take_from_desk(const held_resource& held);
 
     event_loop& loop_;

@@ -111,7 +111,10 @@ TEST_F(RelaySeats, AnOutboxWhoseLeadershipFailsForGoodDoesNotEndTheOthers) {
     sqlite3_close(db);
 
     background<relay> one(settings(2));
-    ASSERT_TRUE(support::eventually(patience, [&] { return (*one).outboxes()[1].last_error.has_value(); }));
+    ASSERT_TRUE(support::eventually(patience, [&] {
+        const auto all = (*one).outboxes();
+        return all.size() == 2 && all[1].last_error.has_value();
+    }));
     EXPECT_EQ((*one).outboxes()[1].last_error->code, errc::wrong_version);
     put(0);
     EXPECT_TRUE(drained(0));
