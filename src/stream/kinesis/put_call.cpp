@@ -15,6 +15,8 @@ namespace {
 using namespace aws::kinesis;
 using verdict = put_queue::verdict;
 
+constexpr int too_large_status = 413;
+
 put_answer all(std::size_t rows, verdict is, const error& why, bool shared_blame = false) {
     return {std::vector<put_queue::outcome>(rows, {is, why}), shared_blame};
 }
@@ -36,6 +38,14 @@ put_answer answer_of(const aws::api_failure& what, const kinesis_address& to, st
         why.retry = retry_advice::never;
         return all(rows, verdict::failed, why, rows > 1);
     }
+    why.retry = retry_advice::after_delay;
+    if (what.status == too_large_status && what.type.empty()) {
+        why.code =
+            rows > 1 ? errc::unavailable : errc::refused_record;  // which may mend: it is a proxy's limit
+        return all(rows, rows > 1 ? verdict::too_large : verdict::failed, why);
+    }
+    // All else is no word about a record: another service, a gateway or a proxy may have answered.
+    if (why.code == errc::invalid_argument) why.code = errc::unavailable;
     return all(rows, verdict::failed, why);
 }
 

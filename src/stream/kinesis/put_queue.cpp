@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 namespace millrace {
@@ -42,6 +43,7 @@ void put_queue::add(
         stream_state fresh{};
         fresh.calls_allowed = std::min(options_.calls_at_first, options_.calls_in_flight_max);
         fresh.records_allowed = options_.call_records_max;
+        fresh.bytes_allowed = options_.call_bytes_max;
         found = streams_.emplace(stream, std::move(fresh)).first;
     }
     found->second.waiting.push_back(std::move(one));
@@ -96,7 +98,7 @@ std::vector<put_queue::item> put_queue::take(stream_state& from, std::size_t& by
         auto& one = from.waiting.front();
         const auto& row = *one.row.row;
         const auto size = bytes_of(row);
-        if (!taken.empty() && bytes + size > options_.call_bytes_max) break;
+        if (!taken.empty() && bytes + size > from.bytes_allowed) break;
         if (row.key && !from.blocked.insert(one.key).second) {
             passed.push_back(std::move(one));
         } else {
@@ -162,6 +164,10 @@ void put_queue::done(
     adapt(now, what, state);
     --state.calls;
     --calls_in_flight_;
+    // The limit that was met stands until the stream has nothing to do.
+    if (how.front().is == verdict::too_large)
+        state.bytes_allowed = std::min(state.bytes_allowed, what.bytes / 2);
+    std::vector<item> again;
     for (std::size_t i = 0; i < how.size(); ++i) {
         auto& one = what.items[i];
         const bool keyed = one.row.row->key.has_value();
@@ -172,12 +178,17 @@ void put_queue::done(
             continue;
         }
         if (keyed) state.blocked.erase(one.key);
-        if (how[i].is == verdict::put) {
+        if (how[i].is == verdict::too_large && !late) {
+            again.push_back(std::move(one));
+        } else if (how[i].is == verdict::put) {
             out.push_back({std::move(one), std::nullopt});
         } else {
             fail(std::move(one), std::move(how[i].why), out);
         }
     }
+    state.waiting.insert(
+        state.waiting.begin(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end())
+    );
     if (state.calls == 0 && state.waiting.empty() && state.rests.empty()) streams_.erase(found);
 }
 

@@ -60,7 +60,12 @@ public:
     };
 
     /// What became of a row of a call.
-    enum class verdict : std::uint8_t { put, busy, failed };
+    enum class verdict : std::uint8_t {
+        put,
+        busy,
+        too_large,  ///< The call was, for something on the way: its rows go again in smaller ones.
+        failed
+    };
     struct outcome {
         verdict is{verdict::put};
         error why;  ///< Unless it was put.
@@ -109,6 +114,7 @@ private:
         std::size_t calls{0};
         std::size_t calls_allowed;
         std::size_t records_allowed;  // in a call
+        std::size_t bytes_allowed;    // the same
         mono_time slowed_at{};
     };
 

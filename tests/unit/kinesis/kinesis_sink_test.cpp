@@ -2,6 +2,7 @@
 
 #include "kinesis/codec.hpp"
 #include "kinesis/write_messages.hpp"
+#include "relay/poison.hpp"
 #include "unit/aws/scripted_api.hpp"
 #include "unit/kinesis/step_host.hpp"
 
@@ -158,6 +159,42 @@ TEST_F(KinesisSink, ARefusedCallBlamesItsRowsTogetherAndOneRowAlone) {
     EXPECT_THAT(failures(*alone), ElementsAre(Pair(3, errc::refused_record)));
     EXPECT_FALSE((**alone)->failures[0].shared_blame);
     EXPECT_EQ((**alone)->failures[0].why.retry, retry_advice::never);
+}
+
+// Another service, a gateway or a proxy answered: that must not send one row to the dead letters.
+TEST_F(KinesisSink, ARefusalThatIsNoWordAboutRecordsBlamesNoRow) {
+    const auto blames = [](const auto& told) { return judge((**told)->failures.at(0).why, true); };
+    for (const auto* type :
+         {"UnknownOperationException", "SerializationException", "UnsupportedMediaType", "Nonsense"}) {
+        for (const auto retry : {retry_advice::never, retry_advice::after_delay}) {
+            for (const auto where : {channel::main, channel::probe}) {
+                const auto told = publish(where, {{"a"}});
+                while (api->waiting() > 0) {  // in CBOR, then in JSON
+                    api->fail(scripted_api::failure(errc::invalid_argument, type, retry));
+                    host.turn();
+                }
+                ASSERT_THAT(failures(*told), SizeIs(1)) << type;
+                EXPECT_EQ(blames(told), blame::none) << type;
+                sink->reset_main([](const auto&) {});
+                host.turn();
+            }
+        }
+    }
+}
+
+TEST_F(KinesisSink, ABodyTooLargeForAProxyGoesInSmallerCallsAndARowAloneMayMend) {
+    const auto told = publish(channel::main, {{"a"}, {"b"}});
+    auto too_large = scripted_api::failure(errc::invalid_argument, "");
+    too_large.status = 413;
+    api->fail(too_large);
+    host.turn();
+    EXPECT_THAT(keys(), ElementsAre("a"));
+    answer({{}});
+    EXPECT_THAT(keys(), ElementsAre("b"));
+    api->fail(too_large);
+    host.turn();
+    EXPECT_THAT(failures(*told), ElementsAre(Pair(2, errc::refused_record)));
+    EXPECT_EQ(judge((**told)->failures[0].why, true), blame::mends);
 }
 
 TEST_F(KinesisSink, WhatAStreamDeniesIsToldOfItsTopic) {

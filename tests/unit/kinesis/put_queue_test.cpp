@@ -1,5 +1,7 @@
 #include "put_queue.hpp"
 
+#include "put_entry.hpp"
+
 #include <map>
 #include <memory>
 #include <set>
@@ -228,6 +230,38 @@ TEST(PutQueue, ARowThatStaysThrottledFailsAfterAWhileAndStopsWhatIsBehind) {
     }
     EXPECT_THAT(t.failed(), ElementsAre(std::pair(1, errc::throttled), std::pair(2, errc::purged)));
     EXPECT_THAT(t.put(), IsEmpty());
+}
+
+TEST(PutQueue, ACallThatIsTooLargeForSomethingOnTheWayGoesAgainInSmallerOnesInOrder) {
+    queue_test t({.call_bytes_max = 1'000'000, .calls_in_flight_max = 1});
+    for (int id = 1; id <= 8; ++id)
+        t.queue.add(1, row_of(id, std::to_string(id), 936), "s", t.settled);
+    const auto size_that_passes = 3 * (936 + kinesis_record_overhead + 1);
+    std::vector<std::size_t> sizes;
+    for (auto call = t.next(); call; call = t.next()) {
+        sizes.push_back(call->items.size());
+        ASSERT_LT(sizes.size(), 20U);
+        std::map<std::int64_t, verdict> how;
+        if (call->bytes > size_that_passes)
+            for (const auto id : ids(call->items))
+                how[id] = verdict::too_large;
+        t.answer(std::move(call), how);
+    }
+    EXPECT_THAT(sizes, ElementsAre(8, 4, 2, 2, 2, 2));
+    EXPECT_THAT(t.put(), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+    EXPECT_THAT(t.failed(), IsEmpty());
+}
+
+TEST(PutQueue, ACallThatIsTooLargeFailsBehindAStop) {
+    queue_test t;
+    t.add(1, "a");
+    t.add(2, "b");
+    auto call = t.next();
+    t.queue.stop(t.settled);
+    t.answer(std::move(call), {{1, verdict::too_large}, {2, verdict::too_large}});
+    EXPECT_THAT(t.failed(), SizeIs(2));
+    EXPECT_EQ(t.queue.calls_in_flight(), 0U);
+    EXPECT_FALSE(t.next());
 }
 
 TEST(PutQueue, AFailureStopsWhatIsBehindItButNotWhatIsBeforeIt) {
