@@ -173,7 +173,7 @@ void coordinator::on(const workers_listed& reply) {
     }
     watch_elders(rows);
     if (orphans_) replan_ = true;
-    if (group_ && stream_ && group_->stream_identity != stream_->identity) notice_recreated();
+    if (group_ && stream_ && !is_of_stream(*group_)) notice_recreated();
     if (options_.all_shards && !failed_ && !drain_until_) admit_all_shards(rows);
 }
 
@@ -308,7 +308,7 @@ void coordinator::on(const stream_listed& reply) {
     }
     replan_ = true;
     if (recreation_ == recreation::looking) return recreated_stream_listed(begun);
-    if (group_ && group_->stream_identity != stream_->identity) notice_recreated();
+    if (group_ && !is_of_stream(*group_)) notice_recreated();
 }
 
 void coordinator::read_group_row() {
@@ -376,7 +376,7 @@ void coordinator::adopt_group_row(const group_row& row) {
     if (recreation_ == recreation::reading || recreation_ == recreation::looking)
         return recreated_group_read();
     replan_ = true;
-    if (stream_ && row.stream_identity != stream_->identity) notice_recreated();
+    if (stream_ && !is_of_stream(row)) notice_recreated();
 }
 
 void coordinator::fail_for_good(error why) {

@@ -147,6 +147,7 @@ private:
     [[nodiscard]] bool holds_any() const;
 
     // coordinator_recreated.cpp: the stream was deleted and made again under its name
+    [[nodiscard]] bool is_of_stream(const group_row& row) const;  // of which there is a listing
     void notice_recreated();
     void recreated_rows_listed(const std::vector<shard_row>& rows);
     void recreated_group_read();

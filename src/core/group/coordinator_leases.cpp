@@ -243,7 +243,7 @@ void coordinator::starts_read(const result<std::optional<group_row>>& outcome) {
         if (!found) group_state_ = group_state::unknown;
         if (found && **outcome != *group_) adopt_group_row(**outcome);
     }
-    if (!found || !stream_ || (*outcome)->stream_identity != stream_->identity) {
+    if (!found || !stream_ || !is_of_stream(**outcome)) {
         starts_wanted_.insert(asked.begin(), asked.end());
         starts_retry_at_ = now_ + start_pause;
         return;

@@ -22,7 +22,7 @@ constexpr auto look_again = std::chrono::milliseconds{500};
 
 bool coordinator::can_plan() const {
     if (!group_ || !stream_ || !rows_known_ || group_state_ != group_state::known) return false;
-    if (recreation_ != recreation::none || group_->stream_identity != stream_->identity) return false;
+    if (recreation_ != recreation::none || !is_of_stream(*group_)) return false;
     return options_.all_shards ? admitted_ : membership_.index && !mine_.value().empty();
 }
 

@@ -5,7 +5,10 @@
 // row's is gone (the other way round, a worker that slept would take the new stream for the old one), every
 // row of the listing is of the old one, and conditional writes see to it that it still is. Only when all are
 // set aside does the group row name the new stream, so a crash in between is taken up by whoever comes next.
+// Where the youngest listing shows a stream of another place, or an older one, it is this worker that looks
+// at the wrong one: it writes nothing and ends.
 #include "group/coordinator.hpp"
+#include "group/stream_identity.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -22,13 +25,20 @@ bool of_use(const shard_row& row) {
 
 }  // namespace
 
+bool coordinator::is_of_stream(const group_row& row) const {
+    return relation_of(row.stream_identity, stream_->identity) == stream_relation::same;
+}
+
 void coordinator::notice_recreated() {
-    if (recreation_ != recreation::none || listing_rows_) return;
+    if (failed_ || recreation_ != recreation::none || listing_rows_) return;
     for (const auto& shard : active_leases())
         step_lease(
             shard,
             lease_machine::session_over{
-                {errc::not_owner, retry_advice::never, false, "the stream was deleted and made anew"}}
+                {errc::not_owner,
+                 retry_advice::never,
+                 false,
+                 "the stream is not the one that the group has checkpoints of"}}
         );
     recreation_ = recreation::listing;
     listing_rows_ = steps_;
@@ -51,9 +61,12 @@ void coordinator::recreated_group_read() {
 
 void coordinator::recreated_stream_listed(step_count begun) {
     if (begun < looking_since_) return;
-    if (group_->stream_identity == stream_->identity) {
+    const auto relation = relation_of(group_->stream_identity, stream_->identity);
+    if (relation != stream_relation::remade) {
         recreation_ = recreation::none;
         want_rows_ = true;
+        if (relation == stream_relation::other)
+            fail_for_good(other_stream(group_->stream_identity, stream_->identity));
         return;
     }
     outdated_ = group_->stream_identity;

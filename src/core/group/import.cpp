@@ -1,5 +1,7 @@
 #include "group/import.hpp"
 
+#include "group/stream_identity.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,6 +33,9 @@ public:
     }
 
     result<import_plan> plan(std::span<const imported_shard> lines) {
+        const auto& listed = ground_.stream.identity;
+        if (ground_.group && relation_of(ground_.group->stream_identity, listed) == stream_relation::other)
+            return tl::unexpected(other_stream(ground_.group->stream_identity, listed));
         for (const auto& line : lines) {
             const auto [first, is_new] = lines_.emplace(line.shard, &line);
             if (!is_new) return wrong_line(line, fmt::format("stands in line {}, too", first->second->line));

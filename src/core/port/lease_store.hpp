@@ -30,7 +30,7 @@ struct group_row {
     millrace::version version;
     millrace::write_id write_id;
 
-    std::string stream_identity;  ///< Creation time or the like: tells a re-created stream of the same name.
+    std::string stream_identity;  ///< See `relation_of`: tells another stream, and one made anew.
     start_policy start{start_policy::trim_horizon};
 
     /// For `latest` and `at_timestamp`: reading starts at the first record that arrived at or after it, by

@@ -111,7 +111,9 @@ void list_kinesis_stream(
 stream_listing to_listing(const kinesis_stream& stream) {
     stream_listing out;
     const auto& summary = stream.summary;
-    out.identity = fmt::format("{} of {}", summary.name, summary.created->time_since_epoch().count());
+    // Read by `relation_of`. Some emulators give no ARN.
+    const auto& place = summary.arn.empty() ? summary.name : summary.arn;
+    out.identity = fmt::format("{} of {}", place, summary.created->time_since_epoch().count());
     out.now = stream.now;
     if (summary.retention_hours) out.retention = std::chrono::hours{*summary.retention_hours};
     out.shards.reserve(stream.shards.size());

@@ -26,7 +26,7 @@ void list_kinesis_stream(
     kinesis_calls& calls, const kinesis_address& stream, std::function<void(result<kinesis_stream>)> done
 );
 
-/// As the port has it; the identity is the moment of the stream's creation.
+/// As the port has it; the identity is its ARN and the moment of its creation.
 [[nodiscard]] stream_listing to_listing(const kinesis_stream& stream);
 
 }  // namespace millrace

@@ -73,6 +73,15 @@ struct GroupImportPlan : testing::Test {
     std::vector<shard_row> rows;
 };
 
+TEST_F(GroupImportPlan, RefusesAnotherStreamThanTheGroupHasCheckpointsOf) {
+    stream.identity = "arn:aws:kinesis:eu-west-1:1:stream/s of 5";
+    group = group_row{};
+    group->stream_identity = "arn:aws:kinesis:us-east-1:1:stream/s of 5";
+    EXPECT_THAT(why({line("B", 5)}), HasSubstr("correct the region"));
+    group->stream_identity = stream.identity;
+    EXPECT_TRUE(plan({line("B", 5)}));
+}
+
 TEST_F(GroupImportPlan, MakesRowsAboveTheHighestEpochAndWithTheTimeOfTheStream) {
     group = group_row{};
     group->epoch_floor = epoch{9};

@@ -104,6 +104,63 @@ TEST_F(RecreatedStream, IsDealtWithWhateverRequestFailsOnTheWay) {
     }
 }
 
+// One worker with another region in its URL, of a stream of the same name and of the same shards.
+TEST_F(RecreatedStream, AWorkerThatLooksAtAnotherStreamEndsAndChangesNothing) {
+    const std::string here = "arn:aws:kinesis:eu-west-1:1:stream/orders of ";
+    for (const std::string other :
+         {"arn:aws:kinesis:eu-central-1:1:stream/orders of 3000",
+          "arn:aws:kinesis:eu-west-1:2:stream/orders of 3000",
+          "arn:aws:kinesis:eu-west-1:1:stream/orders of 1999"}) {
+        workers.clear();
+        table = lease_table{};
+        stream->identity = here + "2000";
+        auto& a = at_work();
+        for (const bool alone : {false, true}) {
+            if (alone) a.stop();
+            world.run_for(2s);
+            int changes = 0;
+            table.observe([&](const std::string&, const lease_row* before, const lease_row* after) {
+                const auto* old = before == nullptr ? nullptr : std::get_if<shard_row>(before);
+                const auto* next = after == nullptr ? nullptr : std::get_if<shard_row>(after);
+                // A worker that came may be given way to for a moment.
+                if (old && next)
+                    changes +=
+                        old->checkpoint == next->checkpoint && old->finished_at == next->finished_at ? 0 : 1;
+                else if (old || next || !std::holds_alternative<worker_row>(before ? *before : *after))
+                    ++changes;
+            });
+            auto& b = add("b");
+            auto listed = *stream;
+            listed.identity = other;
+            b.lister.now = std::make_shared<stream_listing>(listed);
+            b.start();
+            world.run_for(30s);
+            ASSERT_TRUE(b.failure) << other;
+            EXPECT_NE(b.failure->detail.find("correct the region"), std::string::npos) << b.failure->detail;
+            EXPECT_TRUE(b.held.empty());
+            EXPECT_EQ(changes, 0) << other << (alone ? " alone" : " beside one at work");
+            EXPECT_EQ(b.log.count("group.failed"), 1U);
+            b.stop();
+            world.run_for(2s);
+            table.observe(nullptr);
+        }
+        EXPECT_EQ(row("shard-0000").checkpoint, at(50));
+        EXPECT_EQ(group_row_now()->stream_identity, here + "2000");
+    }
+}
+
+TEST_F(RecreatedStream, ARowOfAnEarlierVersionIsOfTheStreamWhoseNameAndMomentItHas) {
+    stream->identity = "orders of 2000";
+    at_work().stop();
+    world.run_for(2s);
+    stream->identity = "arn:aws:kinesis:eu-west-1:1:stream/orders of 2000";
+    auto& b = run("b");
+    world.run_for(3s);
+    EXPECT_EQ(b.held.size(), 4U);
+    EXPECT_EQ(b.held.at(first).checkpoint, at(50));
+    EXPECT_EQ(b.log.count("stream.recreated"), 0U);
+}
+
 // It slept while the others set everything aside and went on in the new stream.
 TEST_F(RecreatedStream, ASleepersOldListingSetsNothingAside) {
     auto& sleeper = at_work();

@@ -119,7 +119,7 @@ TEST_F(KinesisSource, ListsAllPagesByTheTokenAlone) {
     outcome_of<stream_listing> listed;
     source.list_shards(listed.take());
     describe_stream_summary_reply described;
-    described.summary = {"orders", "arn", "ACTIVE", date, 24, 2};
+    described.summary = {"orders", "arn:aws:kinesis:eu-west-1:1:stream/orders", "ACTIVE", date, 24, 2};
     EXPECT_EQ(asked<describe_stream_summary>().stream.name, "orders");
     answer(described);
     EXPECT_EQ(asked<list_shards>().stream.name, "orders");
@@ -132,7 +132,7 @@ TEST_F(KinesisSource, ListsAllPagesByTheTokenAlone) {
     answer(list_shards_reply{{child}, std::nullopt});
     ASSERT_TRUE(listed.how && *listed.how);
     const auto& listing = **listed.how;
-    EXPECT_EQ(listing.identity, "orders of 1700000000000");
+    EXPECT_EQ(listing.identity, "arn:aws:kinesis:eu-west-1:1:stream/orders of 1700000000000");
     EXPECT_EQ(listing.now, date);
     EXPECT_EQ(listing.retention, std::chrono::hours{24});
     ASSERT_EQ(listing.shards.size(), 2U);
@@ -145,7 +145,7 @@ TEST_F(KinesisSource, AnExpiredTokenBeginsTheListingAnew) {
     outcome_of<stream_listing> listed;
     source.list_shards(listed.take());
     describe_stream_summary_reply described;
-    described.summary = {"orders", "arn", "ACTIVE", date, 24, 2};
+    described.summary = {"orders", "arn:aws:kinesis:eu-west-1:1:stream/orders", "ACTIVE", date, 24, 2};
     answer(described);
     answer(list_shards_reply{{shard_named("a")}, "page 2"});
     refuse(errc::expired_cursor, "ExpiredNextTokenException");
