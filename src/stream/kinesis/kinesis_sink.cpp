@@ -119,7 +119,8 @@ void kinesis_sink::impl::settle(std::vector<put_queue::settled> rows, bool share
         auto& of = found->second;
         if (one.failed) {
             const bool blame = shared_blame && one.failed->code == errc::refused_record;
-            of.outcome.failures.push_back({one.what.row.row->id, std::move(*one.failed), blame});
+            of.outcome.failures.push_back({one.what.row.row->id, std::move(*one.failed), blame, one.of_stream}
+            );
         }
         if (--of.left > 0) continue;
         auto& failures = of.outcome.failures;
@@ -164,6 +165,16 @@ void kinesis_sink::impl::told(const std::shared_ptr<put_queue::call>& what, put_
     std::vector<put_queue::settled> settled;
     queue.done(home.now(), home.random(), std::move(*what), std::move(answer.rows), settled);
     settle(std::move(settled), answer.shared_blame);
+    for (const auto& why : queue.take_slow()) {
+        home.log().write(
+            log_level::warning,
+            "kinesis.throttled",
+            {{"detail",
+              why.detail +
+                  "; this goes on for seconds, and events of some keys wait meanwhile: give the stream "
+                  "more shards, or slow down who else writes to it"}}
+        );
+    }
     finish_resets();
     pump();
 }

@@ -3,8 +3,9 @@
 /// All rows go to one stream, or each to the one that its topic names. The order per key is kept by
 /// `put_queue`: a key has one record under way at a time, so a single key gets on by one record per round
 /// trip, while many keys share each call. Main stops at the first failure for all rows behind it that are not
-/// on their way; those that are say what became of them. A row that is throttled is tried again here for a
-/// while; a call whose outcome is not known is in doubt, and nothing is sent twice by itself.
+/// on their way; those that are say what became of them. A row that is throttled is tried again here
+/// (`kinesis.throttled` in the log when that goes on); a call whose outcome is not known is in doubt, and
+/// nothing is sent twice by itself.
 ///
 /// Kinesis has no headers and no tombstones (`put_entry.hpp`). A row's explicit partition is not looked at.
 /// Lives on its host and is only touched there. Requests that wait when it ends are `cancelled`.

@@ -36,7 +36,7 @@ void put_queue::add(
     request_id request, outgoing_row row, std::string_view stream, std::vector<settled>& out
 ) {
     item one{std::move(row), request, ++last_ticket_, 0, {}, 0};
-    if (stopped_behind_) return out.push_back({std::move(one), purged()});
+    if (stopped_behind_) return out.push_back({std::move(one), purged(), false});
     if (one.row.row->key) one.key = std::hash<std::string_view>{}(*one.row.row->key);
     auto found = streams_.find(stream);
     if (found == streams_.end()) {
@@ -51,13 +51,13 @@ void put_queue::add(
 
 void put_queue::refuse(request_id request, outgoing_row row, error why, std::vector<settled>& out) {
     item one{std::move(row), request, ++last_ticket_, 0, {}, 0};
-    if (stopped_behind_) return out.push_back({std::move(one), purged()});
+    if (stopped_behind_) return out.push_back({std::move(one), purged(), false});
     fail(std::move(one), std::move(why), out);
 }
 
-void put_queue::fail(item what, error why, std::vector<settled>& out) {
+void put_queue::fail(item what, error why, std::vector<settled>& out, bool of_stream) {
     const auto ticket = what.ticket;
-    out.push_back({std::move(what), std::move(why)});
+    out.push_back({std::move(what), std::move(why), of_stream});
     purge_behind(ticket, out);
 }
 
@@ -71,12 +71,12 @@ void put_queue::purge_behind(std::uint64_t ticket, std::vector<settled>& out) {
 void put_queue::purge(stream_state& which, std::uint64_t behind, std::vector<settled>& out) {
     const auto goes = [&](const item& one) { return one.ticket > behind; };
     for (auto& one : which.waiting)
-        if (goes(one)) out.push_back({std::move(one), purged()});
+        if (goes(one)) out.push_back({std::move(one), purged(), false});
     std::erase_if(which.waiting, goes);
     for (auto& one : which.rests) {
         if (!goes(one.what)) continue;
         if (one.what.row.row->key) which.blocked.erase(one.what.key);
-        out.push_back({std::move(one.what), purged()});
+        out.push_back({std::move(one.what), purged(), false});
     }
     std::erase_if(which.rests, [&](const resting& one) { return goes(one.what); });
 }
@@ -155,6 +155,16 @@ void put_queue::adapt(mono_time now, const call& what, stream_state& to) const {
     }
 }
 
+/// A throttled row holds up its key alone, unless so many wait that they hold up all.
+bool put_queue::rests_on(mono_time now, const item& what, stream_state& in, const error& why) {
+    if (now - *what.first_sent < options_.retry_limit) return true;
+    if (!in.told_at || now - *in.told_at >= options_.tell_every) {
+        in.told_at = now;
+        slow_.push_back(why);
+    }
+    return in.waiting.size() + in.rests.size() <= options_.throttled_rows_max;
+}
+
 void put_queue::done(
     mono_time now, std::uint64_t random, call what, std::vector<outcome> how, std::vector<settled>& out
 ) {
@@ -172,7 +182,8 @@ void put_queue::done(
         auto& one = what.items[i];
         const bool keyed = one.row.row->key.has_value();
         const bool late = stopped_behind_ && one.ticket > *stopped_behind_;
-        if (how[i].is == verdict::busy && !late && now - *one.first_sent < options_.retry_limit) {
+        const bool throttled = how[i].is == verdict::busy && !late;
+        if (throttled && rests_on(now, one, state, how[i].why)) {
             const auto wait = pause_after(one.attempts, random + i * 0x9e3779b97f4a7c15U);
             state.rests.push_back({now + wait, std::move(one)});  // its key stays blocked
             continue;
@@ -181,9 +192,9 @@ void put_queue::done(
         if (how[i].is == verdict::too_large && !late) {
             again.push_back(std::move(one));
         } else if (how[i].is == verdict::put) {
-            out.push_back({std::move(one), std::nullopt});
+            out.push_back({std::move(one), std::nullopt, false});
         } else {
-            fail(std::move(one), std::move(how[i].why), out);
+            fail(std::move(one), std::move(how[i].why), out, throttled);
         }
     }
     state.waiting.insert(

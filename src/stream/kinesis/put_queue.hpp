@@ -2,8 +2,9 @@
 ///
 /// PutRecords keeps no order within a call and may refuse single records of it, so each key is once in a
 /// call and in one call at a time; a record that is refused for a moment keeps its key waiting until it was
-/// put. Rows without a key have no order and go together. The first failure stops the queue: no row that was
-/// handed over behind it is sent any more, while those before it still are.
+/// put, however long that takes; only a stream that holds many rows back for long fails as a whole. Rows
+/// without a key have no order and go together. The first failure stops the queue: no row that was handed
+/// over behind it is sent any more, while those before it still are.
 /// Pure: the caller passes time and randomness in, carries the calls out and reports. No thread safety.
 #pragma once
 
@@ -20,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace millrace {
@@ -36,7 +38,12 @@ struct put_queue_options {
     nanoseconds retry_min{
         std::chrono::milliseconds{50}};  ///< First pause of a row that was throttled; doubles.
     nanoseconds retry_max{std::chrono::seconds{1}};
-    nanoseconds retry_limit{std::chrono::seconds{5}};  ///< For so long it is tried before it fails.
+
+    /// A row that is throttled for longer is spoken of, and fails where its stream holds more rows back than
+    /// this: they would take the room of all other streams.
+    nanoseconds retry_limit{std::chrono::seconds{5}};
+    std::size_t throttled_rows_max{1'000};
+    nanoseconds tell_every{std::chrono::minutes{1}};  ///< Of the same stream.
 };
 
 class put_queue {
@@ -75,6 +82,7 @@ public:
     struct settled {
         item what;
         std::optional<error> failed;
+        bool of_stream{false};  ///< It failed for its stream, whoever else is well.
     };
 
     explicit put_queue(put_queue_options options) : options_(options) {}
@@ -97,6 +105,9 @@ public:
     void stop(std::vector<settled>& out);
     void open() noexcept { stopped_behind_.reset(); }
 
+    /// Why rows are throttled for long, once in a while of each stream; since the last call.
+    [[nodiscard]] std::vector<error> take_slow() { return std::exchange(slow_, {}); }
+
     [[nodiscard]] std::size_t calls_in_flight() const noexcept { return calls_in_flight_; }
 
     /// When a row that waits for its retry is due; far in the future when none does.
@@ -116,13 +127,15 @@ private:
         std::size_t records_allowed;  // in a call
         std::size_t bytes_allowed;    // the same
         mono_time slowed_at{};
+        std::optional<mono_time> told_at;  // that it is throttled for long
     };
 
     [[nodiscard]] nanoseconds pause_after(std::uint32_t attempts, std::uint64_t random) const;
     void adapt(mono_time now, const call& what, stream_state& to) const;
     [[nodiscard]] std::vector<item> take(stream_state& from, std::size_t& bytes);
     void wake(mono_time now, stream_state& which);
-    void fail(item what, error why, std::vector<settled>& out);
+    [[nodiscard]] bool rests_on(mono_time now, const item& what, stream_state& in, const error& why);
+    void fail(item what, error why, std::vector<settled>& out, bool of_stream = false);
     void purge_behind(std::uint64_t ticket, std::vector<settled>& out);
     void purge(stream_state& which, std::uint64_t behind, std::vector<settled>& out);
 
@@ -132,6 +145,7 @@ private:
     std::uint64_t last_ticket_{0};
     std::size_t calls_in_flight_{0};
     std::optional<std::uint64_t> stopped_behind_;
+    std::vector<error> slow_;
 };
 
 }  // namespace millrace

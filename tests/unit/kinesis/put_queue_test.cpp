@@ -219,8 +219,30 @@ TEST(PutQueue, AThrottledRowIsTriedAgainBeforeWhatIsBehindItAndHoldsUpNobodyElse
     EXPECT_THAT(ids(t.next()->items), ElementsAre(3));
 }
 
-TEST(PutQueue, ARowThatStaysThrottledFailsAfterAWhileAndStopsWhatIsBehind) {
-    queue_test t({.retry_limit = std::chrono::seconds{5}});
+TEST(PutQueue, ARowThatStaysThrottledHoldsUpItsKeyAloneAndIsSpokenOf) {
+    queue_test t;
+    t.add(1, "a");
+    t.add(2, "a");
+    std::size_t told = 0;
+    const auto began = t.now;
+    for (int id = 3; t.now - began < std::chrono::seconds{100}; ++id) {
+        t.add(id, "b", id % 2 == 0 ? "s" : "other");
+        while (auto call = t.next())
+            t.answer(std::move(call), {{1, verdict::busy}});
+        told += t.queue.take_slow().size();
+        t.now += std::chrono::seconds{1};
+    }
+    EXPECT_THAT(t.failed(), IsEmpty());
+    EXPECT_THAT(t.put(), SizeIs(100)) << "all others went on";
+    EXPECT_EQ(told, 2U) << "once a minute";
+    while (auto call = t.next())
+        t.answer(std::move(call));
+    EXPECT_EQ(t.put()[100], 1);
+    EXPECT_EQ(t.put()[101], 2);
+}
+
+TEST(PutQueue, AStreamThatHoldsManyRowsBackFailsForItselfAndStopsWhatIsBehind) {
+    queue_test t({.retry_limit = std::chrono::seconds{5}, .throttled_rows_max = 0});
     t.add(1, "a");
     t.add(2, "a");
     for (auto call = t.next(); call; call = t.next()) {
@@ -229,6 +251,8 @@ TEST(PutQueue, ARowThatStaysThrottledFailsAfterAWhileAndStopsWhatIsBehind) {
         t.now = t.queue.due() == mono_time::max() ? t.now : t.queue.due();
     }
     EXPECT_THAT(t.failed(), ElementsAre(std::pair(1, errc::throttled), std::pair(2, errc::purged)));
+    EXPECT_TRUE(t.settled.front().of_stream);
+    EXPECT_FALSE(t.settled.back().of_stream);
     EXPECT_THAT(t.put(), IsEmpty());
 }
 
