@@ -554,39 +554,6 @@ TEST(PostgresOutbox, AReadStaysWithinItsBytesWhenHeadersAreCompressedInTheTable)
     EXPECT_LE(rows, 4u);
 }
 
-TEST(PostgresOutbox, TakesOverAtOnceWhileDeadEntriesOfFiveMillionRowsCannotBeRemoved) {
-    constexpr int delivered = 5'000'000;
-    outbox_place place;
-    auto holder = place.session();
-    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
-    place.run(
-        "INSERT INTO {} (topic, key) SELECT 'orders', 'k' FROM generate_series(1, " +
-        std::to_string(delivered) + ")"
-    );
-    auto options = postgres_relay::quick();
-    options.sweep_every = std::chrono::minutes{10};
-    {
-        postgres_relay first(place, options);
-        first.sink.keeps_log = false;
-        ASSERT_TRUE(first.until([&] { return first.sink.count == delivered; }, milliseconds{240'000}));
-        ASSERT_TRUE(first.settles());
-        first.home.run_for(milliseconds{1'100});
-        for (int i = 0; i < 3; ++i)
-            place.put("k");
-        ASSERT_TRUE(first.until([&] { return first.sink.count == delivered + 3; }));
-        ASSERT_TRUE(first.settles());
-    }
-    EXPECT_GT(
-        place.sql.number(fmt::format("SELECT id FROM {}.millrace_low_water", place.schema)), delivered - 1
-    ) << "the hint says where the head is";
-    place.put("k", "next");
-    postgres_relay second(place, options);
-    const auto began = std::chrono::steady_clock::now();
-    ASSERT_TRUE(second.delivers(1));
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{1});
-    EXPECT_EQ(second.sink.log[0].value, "next");
-}
-
 TEST(PostgresOutbox, SaysWhoMayStillFillAGap) {
     outbox_place place;
     auto writer = place.session();
