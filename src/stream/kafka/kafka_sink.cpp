@@ -245,7 +245,7 @@ void kafka_sink::impl::on_look(const std::string& name, result<topic_facts> fact
     if (first || topic.facts != before) parts.publish_facts(topic);
     main.on_topic(topic, before);
     probe.on_topic(topic, now);
-    if (!topic.facts.unwell.empty()) unwell = true;
+    if (!topic.facts.seen_unwell.empty()) unwell = true;
 }
 
 void kafka_sink::impl::refresh(mono_time now) {
@@ -264,7 +264,7 @@ void kafka_sink::impl::watch(mono_time now) {
     unwell = false;
     for (auto& [name, topic] : parts.topics) {
         const auto sick =
-            !topic->facts.unwell.empty() && topic->used + 2 * parts.options.refresh_every >= now;
+            !topic->facts.seen_unwell.empty() && topic->used + 2 * parts.options.refresh_every >= now;
         unwell = unwell || sick;
         if (sick || main.is_silent(*topic, now) || probe.is_silent(*topic, now)) parts.ask(*topic, now);
     }

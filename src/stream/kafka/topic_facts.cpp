@@ -11,7 +11,11 @@ namespace millrace::kafka {
 void topic_facts::renew(const topic_facts& seen) {
     partitions = seen.trouble ? partitions : seen.partitions;
     trouble = seen.trouble;
-    unwell = seen.unwell;
+    unwell.clear();
+    for (const auto partition : seen.seen_unwell)
+        if (std::find(seen_unwell.begin(), seen_unwell.end(), partition) != seen_unwell.end())
+            unwell.push_back(partition);
+    seen_unwell = seen.seen_unwell;
     if (!seen.described) return;
     described = true;
     compacted = seen.compacted;

@@ -25,7 +25,9 @@ struct topic_facts {
 
     std::int32_t partitions{0};
 
-    /// The partitions that take nothing now, by the latest look: no leader, or too few replicas in sync.
+    /// The partitions that take nothing now: no leader, or too few replicas in sync. By the latest look
+    /// alone, and by the two latest, as a change of leader passes in a moment.
+    std::vector<std::int32_t> seen_unwell;
     std::vector<std::int32_t> unwell;
 
     /// Why no record may go there, by the latest look: it does not exist, is hidden or has no leader.
@@ -69,6 +71,12 @@ struct topic_facts {
 [[nodiscard]] std::int32_t place_of(
     const outbox_row& row, const topic_facts& topic, const partitioner& by, std::uint32_t seed
 );
+
+/// Too few replicas are in sync to take a row. Brokers ask for no more than there are (since Kafka 4).
+[[nodiscard]] constexpr bool lacks_replicas(int in_sync, int all, std::size_t min_in_sync) noexcept {
+    const auto have = static_cast<std::size_t>(std::max(0, in_sync));
+    return have < std::min(min_in_sync, static_cast<std::size_t>(std::max(0, all)));
+}
 
 /// Of a row for a partition that is unwell.
 [[nodiscard]] error unwell_error(std::string_view topic, std::int32_t partition);

@@ -27,8 +27,18 @@ constexpr std::size_t topics_at_once = 100;
 using metadata_ptr = std::unique_ptr<const rd_kafka_metadata_t, destroyer<rd_kafka_metadata_destroy>>;
 using config_ptr = std::unique_ptr<rd_kafka_ConfigResource_t, destroyer<rd_kafka_ConfigResource_destroy>>;
 
-/// A partition and how many of its replicas are in sync.
-using replicas = std::vector<std::pair<std::int32_t, int>>;
+struct replicas_of {
+    std::int32_t partition;
+    int in_sync;
+    int all;
+};
+using replicas = std::vector<replicas_of>;
+
+/// In order, and each once.
+void tidy(std::vector<std::int32_t>& partitions) {
+    std::sort(partitions.begin(), partitions.end());
+    partitions.erase(std::unique(partitions.begin(), partitions.end()), partitions.end());
+}
 
 /// What the configuration of a topic says of records.
 void read_config(const rd_kafka_ConfigResource_t* topic, const replicas& in_sync, topic_facts& into) {
@@ -44,9 +54,8 @@ void read_config(const rd_kafka_ConfigResource_t* topic, const replicas& in_sync
         const auto [end, fault] = std::from_chars(value.data(), value.data() + value.size(), limit);
         if (fault != std::errc{} || end != value.data() + value.size()) continue;
         if (name == "min.insync.replicas") {
-            for (const auto& [partition, in_step] : in_sync)
-                if (static_cast<std::size_t>(in_step) < limit && !into.is_unwell(partition))
-                    into.unwell.push_back(partition);
+            for (const auto& one : in_sync)
+                if (lacks_replicas(one.in_sync, one.all, limit)) into.seen_unwell.push_back(one.partition);
             continue;
         }
         into.row_bytes_max = limit;
@@ -172,8 +181,8 @@ result<topic_facts> topic_lookup::impl::metadata_of(const std::string& topic) {
         auto& counts = in_sync[topic];
         for (int i = 0; i < seen->partition_cnt; ++i) {
             const auto& partition = seen->partitions[i];
-            counts.emplace_back(partition.id, partition.isr_cnt);
-            if (partition.leader < 0) facts.unwell.push_back(partition.id);
+            counts.push_back({partition.id, partition.isr_cnt, partition.replica_cnt});
+            if (partition.leader < 0) facts.seen_unwell.push_back(partition.id);
         }
         return facts;
     }
@@ -228,7 +237,7 @@ void topic_lookup::impl::look_up(const std::vector<std::string>& topics) {
         }
         describe(found);
         for (auto& [topic, facts] : found)
-            if (facts) std::sort(facts->unwell.begin(), facts->unwell.end());
+            if (facts) tidy(facts->seen_unwell);
     }
     in_sync.clear();
     {

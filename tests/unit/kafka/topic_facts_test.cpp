@@ -44,6 +44,28 @@ TEST(KafkaPlace, OfARowWithoutAKeyPassesPartitionsThatAreUnwell) {
     EXPECT_TRUE(facts.is_unwell(kafka::place_of(free, facts, by, 0)));
 }
 
+TEST(KafkaPlace, APartitionLacksReplicasOnlyWhereItHasSome) {
+    EXPECT_TRUE(kafka::lacks_replicas(1, 3, 2));
+    EXPECT_FALSE(kafka::lacks_replicas(2, 3, 2));
+    EXPECT_FALSE(kafka::lacks_replicas(1, 1, 2)) << "a broker takes the one for enough";
+    EXPECT_FALSE(kafka::lacks_replicas(3, 3, 1));
+}
+
+TEST(KafkaPlace, APartitionIsUnwellWhenTwoLooksInARowSaySo) {
+    topic_facts facts;
+    topic_facts seen;
+    seen.partitions = 3;
+    seen.seen_unwell = {1, 2};
+    facts.renew(seen);
+    EXPECT_FALSE(facts.is_unwell(1)) << "its leader may just be changing";
+    seen.seen_unwell = {0, 2};
+    facts.renew(seen);
+    EXPECT_EQ(facts.unwell, std::vector<std::int32_t>{2});
+    seen.seen_unwell.clear();
+    facts.renew(seen);
+    EXPECT_TRUE(facts.unwell.empty());
+}
+
 TEST(KafkaRecordSize, IsThatOfTheWireFormat) {
     // Length, attributes, two deltas, key, value, count of headers.
     EXPECT_EQ(kafka::record_bytes(row_of("v")), 1U + 3 + 2 + 2 + 1);
