@@ -3,11 +3,18 @@
 #include "support/raw_http_server.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <string>
+#include <vector>
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 namespace millrace::aws {
 namespace {
@@ -219,6 +226,31 @@ TEST(AwsHttp, EndsARequestThatStallsLongBeforeItsTimeOut) {
     EXPECT_EQ(came.error().code, errc::unavailable);
     EXPECT_TRUE(came.error().in_doubt);
     EXPECT_LT(clock::now() - began, 20s);
+}
+
+/// The limits of unacknowledged data of this process's connections to that port, in milliseconds.
+std::vector<unsigned> limits_of_connections_to(std::uint16_t port) {
+    std::vector<unsigned> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        const int fd = std::stoi(entry.path().filename().string());
+        sockaddr_in peer{};
+        socklen_t size = sizeof peer;
+        if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0 || peer.sin_family != AF_INET ||
+            ntohs(peer.sin_port) != port)
+            continue;
+        unsigned limit = 0;
+        size = sizeof limit;
+        if (::getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size) == 0) found.push_back(limit);
+    }
+    return found;
+}
+
+TEST(AwsHttp, EndsAConnectionWhoseOtherEndIsGoneWithoutAWord) {
+    raw_http_server server(fine);
+    curl_http http({.stall_timeout = 3s});
+    ASSERT_TRUE(ask(http, get(server.url())));
+    const auto port = static_cast<std::uint16_t>(std::stoi(server.url().substr(server.url().rfind(':') + 1)));
+    EXPECT_THAT(limits_of_connections_to(port), testing::ElementsAre(6'000U));
 }
 
 TEST(AwsHttp, WaitsForTheReplyToWhatMustNotBeSentTwiceUntilItsTimeOut) {

@@ -224,6 +224,7 @@ void curl_http::impl::begin_waiting() {
 }
 
 void curl_http::impl::give_up_on(transfer& which, const char* why) {
+    which.forsake_connection();
     curl_multi_remove_handle(multi.get(), which.handle());
     complete(which, tl::unexpected(which.given_up(errc::unavailable, why)));
 }

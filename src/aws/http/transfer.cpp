@@ -8,6 +8,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 namespace millrace::aws {
 
@@ -28,9 +31,16 @@ bool has_header(const http_request& request, std::string_view name) {
     });
 }
 
-/// Programs that are started, such as one that gives credentials, must not keep connections open.
-int close_on_exec(void* /*unused*/, curl_socket_t socket, curlsocktype /*unused*/) {
-    return ::fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
+/// Programs that are started, such as one that gives credentials, must not keep connections open. And a
+/// connection whose other end is gone without a word must not be used for a quarter of an hour: requests that
+/// share it keep data unacknowledged, for which keep-alive does nothing.
+int prepare_socket(void* unacknowledged, curl_socket_t socket, curlsocktype /*unused*/) {
+    if (::fcntl(socket, F_SETFD, FD_CLOEXEC) != 0) return CURL_SOCKOPT_ERROR;
+    const auto limit = *static_cast<const unsigned*>(unacknowledged);
+    (void)::setsockopt(
+        socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit
+    );  // not on all that TCP goes over
+    return CURL_SOCKOPT_OK;
 }
 
 /// Scheme, host and port of a URL, for people.
@@ -44,6 +54,7 @@ std::string_view origin_of(std::string_view url) {
 
 transfer::transfer(const curl_http_options& options)
     : reply_bytes_max_(options.reply_bytes_max),
+      unacknowledged_max_(static_cast<unsigned>(2 * options.stall_timeout.count())),
       connect_timeout_(options.connect_timeout),
       easy_(curl_easy_init()) {
     if (!easy_) throw std::bad_alloc();
@@ -57,7 +68,8 @@ transfer::transfer(const curl_http_options& options)
     set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
     set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
     if (!options.ca_file.empty()) set(handle, CURLOPT_CAINFO, options.ca_file.c_str());
-    set(handle, CURLOPT_SOCKOPTFUNCTION, &close_on_exec);
+    set(handle, CURLOPT_SOCKOPTFUNCTION, &prepare_socket);
+    set(handle, CURLOPT_SOCKOPTDATA, &unacknowledged_max_);
     set(handle, CURLOPT_TCP_KEEPALIVE, 1L);
     set(handle, CURLOPT_TCP_KEEPIDLE, 30L);
     set(handle, CURLOPT_TCP_KEEPINTVL, 10L);
@@ -195,7 +207,13 @@ error transfer::given_up(errc code, std::string_view why) const {
         fmt::format("{}: {}", where(), why)};
 }
 
+// Of a connection that others use, too, libcurl would end this request alone, and send the next one there.
+void transfer::forsake_connection() {
+    set(easy_.get(), CURLOPT_FORBID_REUSE, 1L);
+}
+
 void transfer::clear() {
+    set(easy_.get(), CURLOPT_FORBID_REUSE, 0L);
     request_ = {};
     reply_ = {};
 }

@@ -48,6 +48,9 @@ public:
         return request_.repeatable || !body_sent_ ? moved_ + limit : steady_time::max();
     }
 
+    /// Before the handle is removed: nobody is to use its connection after it.
+    void forsake_connection();
+
     /// Frees what the request held; the handle and its connection stay.
     void clear();
 
@@ -65,6 +68,7 @@ private:
     [[nodiscard]] error failure(CURLcode how) const;
 
     std::size_t reply_bytes_max_;
+    unsigned unacknowledged_max_;  // milliseconds, of data that was sent
     milliseconds connect_timeout_;
     std::unique_ptr<CURL, curl_easy_deleter> easy_;
     std::unique_ptr<curl_slist, curl_slist_deleter> headers_;
