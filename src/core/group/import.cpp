@@ -41,6 +41,15 @@ public:
             if (!is_new) return wrong_line(line, fmt::format("stands in line {}, too", first->second->line));
             if (!listed_.contains(line.shard) && !line.finished)
                 return wrong_line(line, "is not in the stream; is it the stream that is meant?");
+            // Numbers of shards come again when a stream is made anew.
+            if (line.finished && listed_.contains(line.shard) && !listed_.at(line.shard)->closed) {
+                return wrong_line(
+                    line,
+                    "cannot be finished: it is open in the stream; leave \"finished\" out, or the line when "
+                    "it is "
+                    "of an older stream of this name"
+                );
+            }
         }
         for (const auto& line : lines)
             take(line);

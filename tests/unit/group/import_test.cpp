@@ -73,6 +73,12 @@ struct GroupImportPlan : testing::Test {
     std::vector<shard_row> rows;
 };
 
+TEST_F(GroupImportPlan, RefusesToFinishAShardThatIsOpen) {
+    EXPECT_THAT(why({line("B", 5, true)}), HasSubstr("line 1: shard \"B\" cannot be finished: it is open"));
+    EXPECT_THAT(why({line("E", std::nullopt, true)}), HasSubstr("is open in the stream"));
+    EXPECT_TRUE(plan({line("C", std::nullopt, true), line("trimmed", std::nullopt, true)}));
+}
+
 TEST_F(GroupImportPlan, RefusesAnotherStreamThanTheGroupHasCheckpointsOf) {
     stream.identity = "arn:aws:kinesis:eu-west-1:1:stream/s of 5";
     group = group_row{};
@@ -218,6 +224,7 @@ TEST_F(GroupImport, IsRefusedWhileASessionLives) {
 }
 
 TEST_F(GroupImport, IntoANewGroupIsWhereItsWorkersBegin) {
+    stream->shards.at(1).closed = true;
     const auto outcome = import({line("shard-0000", 50), line("shard-0001", 60, true)}, 5s);
     ASSERT_TRUE(outcome && *outcome);
     EXPECT_EQ((*outcome)->written, 2U);
