@@ -56,8 +56,14 @@ std::optional<error> why_refused(const outbox_row& row, const kinesis_losses& lo
         return refused("a row without a value is a tombstone, which a Kinesis record cannot be");
     }
     const auto* const hash = explicit_hash_of(row);
-    if (hash != nullptr && !hash_key::parse(hash->value.value_or(""))) {
-        return refused(fmt::format("the header {} is no decimal from 0 to 2^128 - 1", explicit_hash_header));
+    if (hash != nullptr) {
+        const auto text = hash->value.value_or("");
+        const auto parsed = hash_key::parse(text);
+        if (!parsed || parsed->to_string() != text) {  // Kinesis takes no leading zeros
+            return refused(fmt::format(
+                "the header {} is no decimal from 0 to 2^128 - 1 without leading zeros", explicit_hash_header
+            ));
+        }
     }
     if (!losses.drop_headers && row.headers.size() > (hash != nullptr ? 1U : 0U)) {
         return refused("the row has headers, which a Kinesis record has no place for");

@@ -237,7 +237,10 @@ TEST_F(KinesisSink, KnowsBeforehandWhatKinesisCannotHold) {
     EXPECT_THAT(suspect({"k", std::string(1 << 20, 'x')})->detail, HasSubstr("1048577 bytes"));
     EXPECT_EQ(suspect({"k", std::string((1 << 20) - 1, 'x')}), std::nullopt);
     EXPECT_EQ(suspect({"k", "v", {}, "no/stream"})->code, errc::refused_topic);
-    EXPECT_THAT(suspect({"k", "v", {{explicit_hash_header, "x"}}})->detail, HasSubstr("2^128"));
+    for (const auto* hash : {"x", "", "007", "00", "-1", "+1", "340282366920938463463374607431768211456"})
+        EXPECT_THAT(suspect({"k", "v", {{explicit_hash_header, hash}}})->detail, HasSubstr("2^128")) << hash;
+    for (const auto* hash : {"0", "70", "340282366920938463463374607431768211455"})
+        EXPECT_EQ(suspect({"k", "v", {{explicit_hash_header, hash}}}), std::nullopt) << hash;
     EXPECT_EQ(suspect({"k", "v", {{"trace", "1"}}}), std::nullopt) << "headers are dropped by default";
 
     const kinesis_losses strict{.drop_headers = false};
