@@ -11,8 +11,10 @@
 #include <atomic>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -68,6 +70,8 @@ struct decoded {
     read_reply reply;
     std::size_t record_bytes{0};  // on average; 0: not known
     bool children{false};
+    std::uint64_t foreign{0};  // records that were left out
+    position first_foreign;    // of the record that held them
 };
 
 /// What one read needs to know on the api's thread.
@@ -97,7 +101,10 @@ result<decoded> decode(kinesis_reply came, read_job job, totals& count) {
     std::size_t records = 0;
     decoded out;
     auto reply = decode_records(std::move(came.body), came.format, *batch, [&](const record& one) {
+        const auto foreign_before = opener.totals().foreign;
         opener.add(*batch, one, job.wanted);
+        const bool first = opener.totals().foreign > foreign_before && foreign_before == before.foreign;
+        if (first) out.first_foreign = one.position;
         ++records;
         out.reply.bytes += one.data->size() + one.key->size();
         return true;
@@ -111,6 +118,7 @@ result<decoded> decode(kinesis_reply came, read_job job, totals& count) {
          now.foreign - before.foreign}
     );
 
+    out.foreign = now.foreign - before.foreign;
     out.children = !reply->children.empty();
     out.reply.behind = milliseconds{std::max<std::int64_t>(reply->millis_behind.value_or(0), 0)};
     if (reply->next_iterator && !reply->next_iterator->empty()) {
@@ -129,6 +137,7 @@ result<decoded> decode(kinesis_reply came, read_job job, totals& count) {
 struct kinesis_source::impl : std::enable_shared_from_this<impl> {
     impl(host& on, kinesis_address address, std::unique_ptr<aws::api> api, kinesis_source_options given)
         : home(on), stream(std::move(address)), options(given), calls(std::move(api)) {}
+    ~impl();
 
     /// Of iterators and records: readers have a pace of their own.
     [[nodiscard]] kinesis_calls::options reading() const {
@@ -150,7 +159,10 @@ struct kinesis_source::impl : std::enable_shared_from_this<impl> {
         home.post([done = std::move(done), how = std::move(how)]() mutable { done(std::move(how)); });
     }
 
-    void list(completion<stream_listing> done);
+    using listing_done = std::function<void(const result<stream_listing>&)>;
+    void list(listing_done told);
+    void begin_listing();
+    void end_listing(const std::vector<listing_done>& all, const result<stream_listing>& how);
     void look_closer(const shard_id& shard, completion<known_shard> done);
     void open_listed(const shard_id& shard, const start_position& start, completion<read_cursor> done);
     void opened(
@@ -162,6 +174,7 @@ struct kinesis_source::impl : std::enable_shared_from_this<impl> {
     void get(read_job job, read_limits limits, completion<read_reply> done);
     void got(read_job job, kinesis_outcome<kinesis_reply> came, completion<read_reply> done);
     void got_records(const shard_id& shard, decoded what, completion<read_reply> done);
+    void warn_of_foreign(const shard_id& shard, std::uint64_t left_out, const position& first_of_them);
     template <class T>
     void refused(const shard_id& shard, error why, completion<T> done);
     [[nodiscard]] error not_listed(const shard_id& shard) const;
@@ -169,7 +182,13 @@ struct kinesis_source::impl : std::enable_shared_from_this<impl> {
     host& home;
     const kinesis_address stream;
     const kinesis_source_options options;
-    known_shards known;                   // of the latest listing
+    known_shards known;  // of the latest listing
+    std::unordered_set<shard_id> told_foreign;
+    std::vector<listing_done> asking;  // for a listing that begins after they asked
+    bool listing_now{false};           // one is under way
+    mono_time list_after{mono_time::min()};
+    std::optional<host::timer> timer;  // until then
+    lifetime alive;
     std::atomic<std::size_t> average{0};  // bytes of a record in the latest reply: a new reader's first guess
     totals count;
     kinesis_calls calls;  // the last one: its end completes requests, which use the others
@@ -183,25 +202,59 @@ error kinesis_source::impl::not_listed(const shard_id& shard) const {
         fmt::format("{} has no shard {}, or no longer", shown(stream), shard.value())};
 }
 
-void kinesis_source::impl::list(completion<stream_listing> done) {
-    auto listed = here(std::move(done), [](impl& me, const auto& told, result<stream_listing> how) {
-        if (how) me.known = known_of(*how);
-        told(std::move(how));
-    });
+kinesis_source::impl::~impl() {
+    if (timer) home.cancel(*timer);
+    for (auto& told : asking)
+        home.post([told = std::move(told)] { told(tl::unexpected(cancelled())); });
+}
+
+// An account may describe 20 streams a second in all. So one listing serves everybody who asked before it
+// began: all the shards of a stream that was deleted ask at once, again and again.
+void kinesis_source::impl::list(listing_done told) {
+    asking.push_back(std::move(told));
+    begin_listing();
+}
+
+void kinesis_source::impl::begin_listing() {
+    if (listing_now || timer || asking.empty()) return;
+    if (home.now() < list_after) {
+        timer = home.call_at(list_after, alive.guard([this] {
+            timer.reset();
+            begin_listing();
+        }));
+        return;
+    }
+    listing_now = true;
     list_kinesis_stream(
         calls,
         stream,
-        [this, listed = std::move(listed)](result<kinesis_stream> came) mutable {
+        [this, weak = weak_from_this(), all = std::exchange(asking, {})](result<kinesis_stream> came
+        ) mutable {
             result<stream_listing> how = tl::unexpected(error{});
             if (came) {
                 how = to_listing(*came);
             } else {
                 how = tl::unexpected(std::move(came.error()));
             }
-            home.post([listed = std::move(listed), how = std::move(how)]() mutable { listed(std::move(how)); }
-            );
+            home.post([weak, all = std::move(all), how = std::move(how)] {
+                if (const auto me = weak.lock()) return me->end_listing(all, how);
+                for (const auto& told : all)
+                    told(tl::unexpected(cancelled()));
+            });
         }
     );
+}
+
+void kinesis_source::impl::end_listing(
+    const std::vector<listing_done>& all, const result<stream_listing>& how
+) {
+    constexpr auto pause_after_failure = std::chrono::seconds{1};
+    listing_now = false;
+    if (how) known = known_of(*how);
+    if (!how) list_after = home.now() + pause_after_failure;
+    for (const auto& told : all)
+        told(how);
+    begin_listing();
 }
 
 /// Lists the stream for what it says of the shard; `not_found` when it is not listed.
@@ -295,11 +348,41 @@ void kinesis_source::impl::got(
         auto read = decode(std::move(*came), std::move(job), count);
         if (!read) return tell<read_reply>(std::move(done), tl::unexpected(std::move(read.error())));
         if (read->record_bytes > 0) average = read->record_bytes;
+        if (read->foreign > 0) {
+            home.post(
+                [weak = weak_from_this(), shard, left_out = read->foreign, begins = read->first_foreign] {
+                    if (const auto me = weak.lock()) me->warn_of_foreign(shard, left_out, begins);
+                }
+            );
+        }
         return got_records(shard, std::move(*read), std::move(done));
     }
     auto why = of_shard(came.error(), stream, shard, false);
     if (kind_of(came.error()) == refusal::look_closer) return refused(shard, std::move(why), std::move(done));
     tell<read_reply>(std::move(done), tl::unexpected(std::move(why)));
+}
+
+// The producer library sends such records again, to their shard. Others that aggregate do not.
+void kinesis_source::impl::warn_of_foreign(
+    const shard_id& shard, std::uint64_t left_out, const position& first_of_them
+) {
+    if (!told_foreign.insert(shard).second) return;
+    home.log().write(
+        log_level::warning,
+        "kinesis.foreign_records",
+        {{"shard", shard.value()},
+         {"position", first_of_them.sequence.to_string()},
+         {"detail",
+          fmt::format(
+              "{} records of an aggregate were left out, for the hashes of their keys are of other shards, "
+              "and "
+              "so it may be with later ones; that is right for aggregates of the Kinesis Producer Library, "
+              "which "
+              "sends them there again, but a producer that aggregates all keys under one must stop that, or "
+              "they are not processed",
+              left_out
+          )}}
+    );
 }
 
 void kinesis_source::impl::got_records(const shard_id& shard, decoded what, completion<read_reply> done) {
@@ -330,7 +413,7 @@ kinesis_source::kinesis_source(
 kinesis_source::~kinesis_source() = default;
 
 void kinesis_source::list_shards(completion<stream_listing> done) {
-    impl_->list(std::move(done));
+    impl_->list([done = std::move(done)](const result<stream_listing>& how) { done(how); });
 }
 
 void kinesis_source::open(shard_id shard, start_position start, completion<read_cursor> done) {

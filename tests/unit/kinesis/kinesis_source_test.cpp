@@ -141,6 +141,34 @@ TEST_F(KinesisSource, ListsAllPagesByTheTokenAlone) {
     EXPECT_THAT(listing.shards[1].parents, ElementsAre(shard_id{"a"}));
 }
 
+// Of 2,000 shards of a stream that was deleted, each asks again and again.
+TEST_F(KinesisSource, OneListingServesAllWhoAskedBeforeItAndFailuresAreASecondApart) {
+    outcome_of<stream_listing> a;
+    outcome_of<stream_listing> b;
+    outcome_of<stream_listing> c;
+    outcome_of<stream_listing> d;
+    source.list_shards(a.take());
+    source.list_shards(b.take());
+    source.list_shards(c.take());
+    EXPECT_EQ(api->waiting(), 1U);
+    answer_listing({shard_named("a")});
+    ASSERT_TRUE(a.how && *a.how);
+    EXPECT_FALSE(b.how) << "its listing begins after it asked";
+    EXPECT_EQ(api->waiting(), 1U) << "one for both";
+    api->fail(scripted_api::failure(errc::not_found, "ResourceNotFoundException"));
+    host.turn();
+    ASSERT_TRUE(b.how && c.how);
+    EXPECT_EQ(b.how->error().code, errc::not_found);
+    EXPECT_EQ(c.how->error().code, errc::not_found);
+    source.list_shards(d.take());
+    host.turn();
+    EXPECT_EQ(api->waiting(), 0U);
+    host.pass(std::chrono::seconds{1});
+    EXPECT_EQ(api->waiting(), 1U);
+    answer_listing({shard_named("a")});
+    ASSERT_TRUE(d.how && *d.how);
+}
+
 TEST_F(KinesisSource, AnExpiredTokenBeginsTheListingAnew) {
     outcome_of<stream_listing> listed;
     source.list_shards(listed.take());
@@ -162,6 +190,7 @@ TEST_F(KinesisSource, AListingOfAStreamThatIsMadeOrDeletedIsAnError) {
         described.summary = {"orders", "arn", status, date, 24, 2};
         answer(described);
         EXPECT_EQ((*listed.how).error().code, errc::unavailable) << status;
+        host.pass(std::chrono::seconds{1});
     }
     outcome_of<stream_listing> listed;
     source.list_shards(listed.take());
@@ -201,6 +230,25 @@ TEST_F(KinesisSource, GoesOnInsideAnAggregateBehindItsPosition) {
     EXPECT_EQ(source.unpacked().aggregates, 2U);
     EXPECT_EQ(source.unpacked().sub_records, 4U);
     EXPECT_EQ(source.unpacked().sub_records_foreign, 0U);
+}
+
+TEST_F(KinesisSource, SaysOnceOfAShardThatRecordsWereLeftOutForTheirHashes) {
+    const auto aggregate = from_base64("84mawgoBYQoBYhoFCAAaAXgaBggBGgJ5em/hvBQHqrxB4+DIjz9mi68=").value();
+    outcome_of<read_cursor> opened;
+    source.open(first, from::trim_horizon{}, opened.take());
+    auto narrow = shard_named(first.value());
+    narrow.hashes = {"0", "1"};
+    answer_listing({narrow});
+    answer(get_shard_iterator_reply{"it-1"});
+    for (int i = 0; i < 2; ++i) {
+        const auto reply = read(**opened.how, [&] {
+            answer(reply_of({{{"plain"}, "k", "76", date}, {{aggregate}, "a", "77", date}}));
+        });
+        EXPECT_THAT(data_of(reply), ElementsAre("plain"));
+        host.turn();
+    }
+    EXPECT_EQ(source.unpacked().sub_records_foreign, 4U);
+    EXPECT_EQ(host.remembered().count("kinesis.foreign_records"), 1U);
 }
 
 TEST_F(KinesisSource, APositionWaitsThroughEmptyPages) {
@@ -346,6 +394,7 @@ TEST_F(KinesisSource, OnlyAListingSaysThatAShardIsGone) {
     };
     const auto stream_gone = missing([&] { refuse(errc::not_found, "ResourceNotFoundException"); });
     EXPECT_EQ(stream_gone.error().code, errc::unavailable) << "the stream may come back";
+    host.pass(std::chrono::seconds{1});
     const auto there = missing([&] { answer_listing({shard_named(first.value())}); });
     EXPECT_EQ(there.error().code, errc::unavailable);
     const auto gone = missing([&] { answer_listing({shard_named("shardId-000000000005")}); });
@@ -405,6 +454,7 @@ TEST_F(KinesisSource, AFailureInBothFormatsIsThatOfTheFirst) {
     );
     host.turn();
     EXPECT_THAT(listed.how->error().detail, HasSubstr("first"));
+    host.pass(std::chrono::seconds{1});
     source.list_shards([](const auto&) {});
     EXPECT_EQ(api->next().content_type, "application/x-amz-cbor-1.1");
 }
