@@ -3,6 +3,9 @@
 
 #include "api.hpp"
 
+#include <millrace/error.hpp>
+#include <millrace/log.hpp>
+
 #include <memory>
 #include <string>
 
@@ -10,9 +13,12 @@ namespace millrace {
 
 /// A client of its own, for one adapter object. The credentials (`credentials/key_chain.hpp`) are shared by
 /// all clients of the process. `service` as it signs: "kinesis", "dynamodb". An empty endpoint is AWS's own
-/// of the region.
+/// of the region. The log, to which the credentials write, must outlive all clients that are open.
 [[nodiscard]] std::unique_ptr<aws::api> open_aws(
-    const std::string& service, const std::string& region, const std::string& endpoint
+    const std::string& service, const std::string& region, const std::string& endpoint, log_sink& log
 );
+
+/// The endpoint of an address, else the one that the environment names (`endpoint_setting.hpp`).
+[[nodiscard]] result<std::string> endpoint_or_configured(const std::string& service, std::string given);
 
 }  // namespace millrace

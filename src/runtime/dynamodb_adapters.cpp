@@ -16,6 +16,15 @@ namespace {
 
 constexpr milliseconds request_timeout_max = std::chrono::seconds{2};
 
+result<aws::address> address_of(const url& where) {
+    auto address = parse_dynamodb_url(where.path, where.given);
+    if (!address) return address;
+    auto endpoint = endpoint_or_configured("dynamodb", std::move(address->endpoint));
+    if (!endpoint) return tl::unexpected(std::move(endpoint.error()));
+    address->endpoint = std::move(*endpoint);
+    return address;
+}
+
 lease_table_name name_of(const aws::address& address, const std::string& shown) {
     return {address.name, address.region, address.endpoint, shown};
 }
@@ -25,11 +34,11 @@ lease_table_name name_of(const aws::address& address, const std::string& shown) 
 result<std::unique_ptr<lease_store>> open_lease_store(
     const url& where, const group_key& group, host& home, nanoseconds lease
 ) {
-    const auto address = parse_dynamodb_url(where.path, where.given);
+    const auto address = address_of(where);
     if (!address) return tl::unexpected(address.error());
     return std::make_unique<dynamodb_lease_store>(
         home,
-        open_aws("dynamodb", address->region, address->endpoint),
+        open_aws("dynamodb", address->region, address->endpoint, home.log()),
         dynamodb_lease_store_options{
             .where = name_of(*address, where.given),
             .group = group,
@@ -38,9 +47,9 @@ result<std::unique_ptr<lease_store>> open_lease_store(
 }
 
 result<std::vector<std::string>> known_groups(const url& state, const std::string& stream) {
-    const auto address = parse_dynamodb_url(state.path, state.given);
+    const auto address = address_of(state);
     if (!address) return tl::unexpected(address.error());
-    const auto service = open_aws("dynamodb", address->region, address->endpoint);
+    const auto service = open_aws("dynamodb", address->region, address->endpoint, null_log());
     return dynamodb_groups(*service, name_of(*address, state.given), stream);
 }
 

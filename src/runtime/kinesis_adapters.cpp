@@ -15,23 +15,32 @@ namespace millrace::kinesis_adapters {
 
 namespace {
 
-std::unique_ptr<aws::api> client_of(const kinesis_address& address) {
-    return open_aws("kinesis", address.region, address.endpoint);
+result<kinesis_address> address_of(const url& where) {
+    auto address = parse_kinesis_url(where.path);
+    if (!address) return address;
+    auto endpoint = endpoint_or_configured("kinesis", std::move(address->endpoint));
+    if (!endpoint) return tl::unexpected(std::move(endpoint.error()));
+    address->endpoint = std::move(*endpoint);
+    return address;
+}
+
+std::unique_ptr<aws::api> client_of(const kinesis_address& address, log_sink& log) {
+    return open_aws("kinesis", address.region, address.endpoint, log);
 }
 
 }  // namespace
 
 result<std::unique_ptr<record_source>> open_source(const url& where, host& home) {
-    auto address = parse_kinesis_url(where.path);
+    auto address = address_of(where);
     if (!address) return tl::unexpected(std::move(address.error()));
-    auto api = client_of(*address);
+    auto api = client_of(*address, home.log());
     return std::make_unique<kinesis_source>(home, std::move(*address), std::move(api));
 }
 
 result<opened_sink> open_sink(const url& where, host& home, const sink_options& /*options*/) {
-    auto address = parse_kinesis_url(where.path);
+    auto address = address_of(where);
     if (!address) return tl::unexpected(std::move(address.error()));
-    auto api = client_of(*address);
+    auto api = client_of(*address, home.log());
     kinesis_sink_options chosen;
     if (address->losses) chosen.losses = *address->losses;
     auto made = std::make_unique<kinesis_sink>(home, std::move(*address), std::move(api), chosen);
@@ -41,9 +50,9 @@ result<opened_sink> open_sink(const url& where, host& home, const sink_options& 
 
 // Kinesis has no headers, so why a record is there stands in the log only; and no tombstones.
 result<opened_dead_letters> open_dead_letters(const url& where, const std::string& origin, host& home) {
-    auto address = parse_kinesis_url(where.path);
+    auto address = address_of(where);
     if (!address) return tl::unexpected(std::move(address.error()));
-    auto api = client_of(*address);
+    auto api = client_of(*address, home.log());
     kinesis_sink_options chosen;
     chosen.losses.empty_tombstones = true;
     chosen.losses.record_bytes_max = 10 << 20;  // what the stream takes, it says itself
@@ -55,9 +64,9 @@ result<opened_dead_letters> open_dead_letters(const url& where, const std::strin
 }
 
 result<std::unique_ptr<stream_admin>> open_stream_admin(const url& where, milliseconds wait) {
-    auto address = parse_kinesis_url(where.path);
+    auto address = address_of(where);
     if (!address) return tl::unexpected(std::move(address.error()));
-    auto api = client_of(*address);
+    auto api = client_of(*address, null_log());
     return std::make_unique<kinesis_admin>(std::move(*address), std::move(api), wait);
 }
 

@@ -116,5 +116,38 @@ TEST_F(CliKinesis, AWorkerIsReleasedByItsName) {
     );
 }
 
+TEST_F(CliKinesis, TakesTheEndpointFromTheEnvironmentAndSaysWhereItsKeysComeFrom) {
+    fake.with([](auto in) {
+        ASSERT_TRUE(in.model.create("orders", 1));
+        in.model.append("orders", "k", "v");
+    });
+    const auto whole = fake.url("orders");
+    const auto query = whole.find("?endpoint=");
+    ASSERT_NE(query, std::string::npos);
+    const words consume{
+        "consume",
+        "--stream",
+        whole.substr(0, query),
+        "--group",
+        "g",
+        "--state",
+        state(),
+        "--print",
+        "--idle-exit",
+        "0"};
+    ::setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1", 1);
+    ::setenv("AWS_ENDPOINT_URL_KINESIS", whole.substr(query + 10).c_str(), 1);
+    const auto done = millrace(consume);
+    ::setenv("AWS_ENDPOINT_URL_KINESIS", "127.0.0.1", 1);
+    const auto wrong = millrace(consume);
+    ::unsetenv("AWS_ENDPOINT_URL");
+    ::unsetenv("AWS_ENDPOINT_URL_KINESIS");
+    EXPECT_EQ(done.status, 0) << done.errors;
+    EXPECT_THAT(done.output, HasSubstr("v"));
+    EXPECT_THAT(done.errors, AllOf(HasSubstr("credentials.found"), HasSubstr("the environment")));
+    EXPECT_NE(wrong.status, 0);
+    EXPECT_THAT(wrong.errors, HasSubstr("AWS_ENDPOINT_URL_KINESIS is no address"));
+}
+
 }  // namespace
 }  // namespace millrace::cli

@@ -3,6 +3,7 @@
 #include "client/endpoint.hpp"
 #include "credentials/role_values.hpp"
 #include "credentials/text.hpp"
+#include "endpoint_setting.hpp"
 
 #include <array>
 #include <charconv>
@@ -146,12 +147,11 @@ result<std::optional<keys_from::instance>> environment_instance(const environmen
 }
 
 result<sts_place> sts_of(const environment& variables, const std::string& region) {
-    auto url = variables("AWS_ENDPOINT_URL_STS");
-    if (url.empty()) url = variables("AWS_ENDPOINT_URL");
-    if (url.empty()) url = region.empty() ? "https://sts.amazonaws.com" : endpoint_of("sts", region);
-    const auto place = parse_endpoint(url);
-    if (!place)
-        return wrong("AWS_ENDPOINT_URL_STS or AWS_ENDPOINT_URL is no address: " + place.error().detail);
+    auto url = configured_endpoint(variables, "sts");
+    if (!url) return tl::unexpected(url.error());
+    if (url->empty()) url = region.empty() ? "https://sts.amazonaws.com" : endpoint_of("sts", region);
+    const auto place = parse_endpoint(*url);
+    if (!place) return wrong("STS has no address: " + place.error().detail);
     return sts_place{place->url, region.empty() ? "us-east-1" : region};
 }
 
