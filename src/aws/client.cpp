@@ -47,6 +47,7 @@ struct call {
     milliseconds offset{0};  ///< The same.
     api_failure last;        ///< Of the latest attempt, while other keys are waited for.
     bool renewing{false};
+    bool without_keys{false};  ///< They were asked for and have not come.
 };
 
 /// On its way from `send` to the thread.
@@ -67,6 +68,7 @@ struct client::impl : std::enable_shared_from_this<client::impl> {
     void take_arrivals();
     void get_keys(call_id id);
     void have_keys(call_id id, result<aws_keys> keys);
+    void keys_late(call_id id);
     void transmit(call_id id, call& which);
     [[nodiscard]] http_request signed_request(const call& which);
     void answered(call_id id, result<http_reply> came);
@@ -137,6 +139,7 @@ void client::impl::take_arrivals() {
 }
 
 void client::impl::get_keys(call_id id) {
+    calls.at(id)->without_keys = true;
     const auto thread = std::this_thread::get_id();
     keys->get([weak = weak_from_this(), id, thread](result<aws_keys> given) {
         const auto me = weak.lock();
@@ -144,12 +147,35 @@ void client::impl::get_keys(call_id id) {
         if (std::this_thread::get_id() == thread) return me->have_keys(id, std::move(given));
         me->on_thread([me = me.get(), id, given = std::move(given)] { me->have_keys(id, given); });
     });
+    const auto found = calls.find(id);  // keys that are there were told inside
+    if (found == calls.end() || !found->second->without_keys) return;
+    const auto left = std::chrono::ceil<milliseconds>(found->second->deadline - steady_now());
+    transport->call_after(std::max(left, milliseconds{0}), [this, id] {
+        const auto late = calls.find(id);
+        if (late != calls.end() && late->second->without_keys) keys_late(id);
+    });
+}
+
+void client::impl::keys_late(call_id id) {
+    tell(
+        id,
+        tl::unexpected(without_reply(
+            errc::unavailable,
+            retry_advice::after_delay,
+            fmt::format(
+                "{} was not sent to {}: no keys came in its time; see credentials.failed in the log",
+                calls.at(id)->what.operation,
+                target.host
+            )
+        ))
+    );
 }
 
 void client::impl::have_keys(call_id id, result<aws_keys> given) {
     const auto found = calls.find(id);
-    if (found == calls.end()) return;  // the source told twice
+    if (found == calls.end()) return;  // too late, or the source told twice
     auto& which = *found->second;
+    if (!std::exchange(which.without_keys, false)) return;
     if (!given) {
         auto why = std::move(given.error());
         const auto kind = why.code == errc::unavailable ? failure_class::transient : failure_class::final;
@@ -160,6 +186,7 @@ void client::impl::have_keys(call_id id, result<aws_keys> given) {
     const bool same = which.renewing && *given == which.keys;
     which.renewing = false;
     if (same) return tell(id, tl::unexpected(std::move(which.last)));
+    if (steady_now() >= which.deadline) return keys_late(id);
     which.keys = std::move(*given);
     transmit(id, which);
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -188,6 +189,45 @@ TEST_F(AwsClientKeys, TellsAtOnceThatThereAreNoKeys) {
     ASSERT_FALSE(came);
     EXPECT_EQ(came.error().why, (error{errc::invalid_config, retry_advice::never, false, "set AWS_PROFILE"}));
     EXPECT_EQ(server->requests(), 0U);
+}
+
+/// Tells the keys when the test says so.
+struct slow_keys final : key_source {
+    void get(std::function<void(result<aws_keys>)> done) override {
+        const std::lock_guard lock(mutex);
+        waiting.push_back(std::move(done));
+    }
+    void refused(const aws_keys& /*which*/) override {}
+
+    std::mutex mutex;
+    std::vector<std::function<void(result<aws_keys>)>> waiting;
+};
+
+TEST_F(AwsClientKeys, ARequestWhoseKeysComeTooLateIsNeverSentAndNotInDoubt) {
+    std::atomic<int> requests{0};
+    serve_by([&](const seen_request&) {
+        ++requests;
+        return good();
+    });
+    const auto keys = std::make_shared<slow_keys>();
+    use(keys);
+    auto what = write_request();
+    what.timeout = 200ms;
+    const auto began = std::chrono::steady_clock::now();
+    const auto came = ask(std::move(what));
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 4s);
+    ASSERT_FALSE(came);
+    EXPECT_EQ(came.error().why.code, errc::unavailable);
+    EXPECT_FALSE(came.error().why.in_doubt);
+    EXPECT_THAT(came.error().why.detail, HasSubstr("no keys came in its time"));
+    {
+        const std::lock_guard lock(keys->mutex);
+        ASSERT_EQ(keys->waiting.size(), 1U);
+        keys->waiting.front()(right_keys);
+    }
+    use(std::make_shared<fixed_keys>(right_keys));
+    ASSERT_TRUE(ask(read_request()));
+    EXPECT_EQ(requests, 1) << "the late one was not sent";
 }
 
 }  // namespace
