@@ -17,7 +17,7 @@ struct aws_keys {
     std::string access_key;
     std::string secret_key;
     std::string session_token;         ///< Empty for long-term keys.
-    std::optional<wall_time> expires;  ///< By the clock of whoever issued them.
+    std::optional<wall_time> expires;  ///< By this machine's clock, where the issuer's is known.
 
     bool operator==(const aws_keys&) const = default;
 };

@@ -101,9 +101,14 @@ tl::unexpected<error> refused_with(const std::string& who, const http_reply& rep
     );
 }
 
-result<aws_keys> keys_of(const std::string& who, const result<http_reply>& reply) {
+/// `ours`: this machine's clock, by which the end of the keys is told.
+result<aws_keys> keys_of(const std::string& who, const result<http_reply>& reply, wall_time ours) {
     if (!reply) return unanswered_by(who, reply.error());
-    return reply->status == 200 ? read_sts_keys(reply->body, who) : refused_with(who, *reply);
+    if (reply->status != 200) return refused_with(who, *reply);
+    auto keys = read_sts_keys(reply->body, who);
+    if (!keys || !keys->expires) return keys;
+    if (const auto theirs = other_time(*reply, ours)) *keys->expires += ours - *theirs;
+    return keys;
 }
 
 std::string title(const role& as) {
@@ -120,7 +125,8 @@ result<aws_keys> fetch_by_web_identity(
     auto values = form_of("AssumeRoleWithWebIdentity", identity.as);
     values.emplace_back("WebIdentityToken", std::string(without_blanks(*token)));
     const auto request = request_of(sts, values, with);
-    return keys_of(title(identity.as), ask_again(with.by, request, with.options.asking, with.stop));
+    const auto reply = ask_again(with.by, request, with.options.asking, with.stop);
+    return keys_of(title(identity.as), reply, with.now());
 }
 
 result<aws_keys> fetch_by_role(
@@ -137,7 +143,7 @@ result<aws_keys> fetch_by_role(
             reply = ask(with.by, request, with.stop);
         }
     }
-    return keys_of(title(as), reply);
+    return keys_of(title(as), reply, with.now());
 }
 
 }  // namespace millrace::aws

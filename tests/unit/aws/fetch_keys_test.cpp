@@ -263,6 +263,22 @@ TEST_F(FetchFromSts, ASecondSignatureGoesByTheClockOfSts) {
     EXPECT_EQ(http.header(1, "X-Amz-Date"), "20261130T112000Z");
 }
 
+// Else good keys of an hour were over already on a machine that is 80 minutes ahead.
+TEST_F(FetchFromSts, TheEndOfTheKeysIsToldByTheClockOfThisMachine) {
+    const keys_from::web_identity identity{pod, file("jwt", "a.b+c\n")};
+    for (const auto& [date, off] :
+         {std::pair("09:40:00", std::chrono::minutes{80}),
+          std::pair("12:20:00", std::chrono::minutes{-80}),
+          std::pair("11:00:20", std::chrono::minutes{0})}) {
+        for (const bool by_role : {false, true}) {
+            http.reply(200, good_xml, "Date: Mon, 30 Nov 2026 " + std::string(date) + " GMT\r\n");
+            const auto keys = by_role ? fetch(base, {pod}) : fetch(identity);
+            ASSERT_TRUE(keys);
+            EXPECT_EQ(*keys->expires - *good_keys.expires, off) << date << by_role;
+        }
+    }
+}
+
 TEST_F(FetchFromSts, ARefusalSaysWhatStsSaidAndIsNotRepeated) {
     http.reply(
         403,
