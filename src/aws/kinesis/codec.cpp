@@ -87,6 +87,9 @@ void write(Out& out, const Message& message) {
 
 // Reading: false when the input is something else.
 
+// No reply has more of anything; and an empty element of a damaged one, a byte, would take hundreds here.
+constexpr std::size_t elements_max = 10'000;
+
 template <class In>
 bool read(In& in, std::string& out) {
     return in.text(out);
@@ -117,13 +120,14 @@ bool read(In& in, Message& out);
 template <class In, class T>
 bool read(In& in, std::vector<T>& out) {
     out.clear();
-    return in.list([&] { return read(in, out.emplace_back()); });
+    return in.list([&] { return out.size() < elements_max && read(in, out.emplace_back()); });
 }
 template <class In>
 bool read(In& in, each_record& out) {
+    std::size_t count = 0;
     return in.list([&] {
         stored_record one{};
-        return read(in, one) && out.take(one);
+        return ++count <= elements_max && read(in, one) && out.take(one);
     });
 }
 template <class In, message Message>

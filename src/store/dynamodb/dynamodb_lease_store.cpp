@@ -21,6 +21,7 @@ namespace {
 // A stream has some tens of thousands of shards at most; an endpoint that never ends a listing must not fill
 // the memory.
 constexpr std::size_t rows_max = 1'000'000;
+constexpr std::size_t pages_max = 10'000;
 
 // A table that is there and just as soon gone again is not made for ever.
 constexpr int makings_max = 2;
@@ -71,6 +72,7 @@ struct dynamodb_lease_store::impl {
         result<Row> (*decode)(const item&, std::string_view);
         completion<std::vector<Row>> done;
         std::vector<Row> rows;
+        std::size_t pages{0};
     };
     template <class Row>
     void list(std::shared_ptr<listing<Row>> of, const item& after);
@@ -131,13 +133,14 @@ void dynamodb_lease_store::impl::list(std::shared_ptr<listing<Row>> of, const it
             }
             std::move(page->rows.begin(), page->rows.end(), std::back_inserter(of->rows));
             if (page->next.empty()) return of->done(std::move(of->rows));
-            if (of->rows.size() > rows_max) {
+            if (of->rows.size() > rows_max || ++of->pages >= pages_max) {
                 return of->done(fail(
                     errc::corrupt,
                     fmt::format(
-                        "{} lists more than {} rows of one group; check the endpoint",
+                        "{} lists more than {} rows, or {} pages, of one group; check the endpoint",
                         options.where.shown,
-                        rows_max
+                        rows_max,
+                        pages_max
                     ),
                     retry_advice::after_delay
                 ));
@@ -250,7 +253,7 @@ result<std::vector<std::string>> dynamodb_groups(
 ) {
     std::vector<std::string> names;
     item after;
-    do {
+    for (std::size_t pages = 0; pages < pages_max; ++pages) {
         std::promise<tl::expected<aws::api_reply, aws::api_failure>> answer;
         service.send(
             {dynamodb::target_of("Query"),
@@ -268,8 +271,13 @@ result<std::vector<std::string>> dynamodb_groups(
             if (auto name = lease_items::group_name_of(one)) names.push_back(std::move(*name));
         }
         after = std::move(page->next);
-    } while (!after.empty());
-    return names;
+        if (after.empty()) return names;
+    }
+    return fail(
+        errc::corrupt,
+        fmt::format("{} lists more than {} pages of groups; check the endpoint", where.shown, pages_max),
+        retry_advice::after_delay
+    );
 }
 
 }  // namespace millrace

@@ -419,5 +419,23 @@ TEST_F(DynamodbLeaseStore, AStoreThatIsGoneCompletesNothing) {
     EXPECT_FALSE(written);
 }
 
+/// Answers each Query by an empty page that is not the last.
+struct endless_table final : aws::api {
+    void send(aws::api_request /*what*/, aws::api_done done) override {
+        ++queries;
+        done(aws::api_reply{R"({"Items":[],"LastEvaluatedKey":{"pk":{"S":"a"},"sk":{"S":"b"}}})", {}, {}});
+    }
+    std::size_t queries{0};
+};
+
+TEST(DynamodbGroups, EndOnPagesWithoutEnd) {
+    endless_table table;
+    const auto found = dynamodb_groups(table, {"leases", "eu-west-1", "", "table \"leases\""}, "s");
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, errc::corrupt);
+    EXPECT_THAT(found.error().detail, AllOf(HasSubstr("table \"leases\""), HasSubstr("check the endpoint")));
+    EXPECT_EQ(table.queries, 10'000U);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -227,6 +227,22 @@ TEST(KinesisCodec, RefusesNonsense) {
     EXPECT_TRUE(refused(R"({"x":)" + std::string(100'000, '[') + "}", wire::json)) << "nested too deeply";
 }
 
+TEST(KinesisCodec, RefusesListsThatNoReplyHas) {
+    const auto shards = [](std::size_t count) {
+        return "\xa1\x66Shards\x9f" + std::string(count, '\xa0') + "\xff";
+    };
+    const auto read = [](std::string bytes) {
+        return decode<list_shards_reply>(std::move(bytes), wire::cbor);
+    };
+    ASSERT_TRUE(read(shards(10'000)));
+    EXPECT_EQ(read(shards(10'000))->shards.size(), 10'000U);
+    EXPECT_FALSE(read(shards(10'001)));
+    std::string json = R"({"Records":[{})";
+    for (int i = 0; i < 10'000; ++i)
+        json += ",{}";
+    EXPECT_FALSE(decode<put_failures_reply>(json + "]}", wire::json));
+}
+
 TEST(KinesisCodec, RefusesRecordsWithoutNumberKeyOrData) {
     const auto refused = [](const std::string& record) {
         return !records_of(R"({"Records":[)" + record + "]}", wire::json).reply;
