@@ -1,5 +1,7 @@
 #include "kinesis_error.hpp"
 
+#include "client/classify.hpp"
+
 #include <string_view>
 
 #include <fmt/format.h>
@@ -54,7 +56,7 @@ error of_shard(
                 shard.value(),
                 shown(stream),
                 meaning,
-                what.message.substr(0, 300)
+                aws::shown_message(what.message)
             )};
     };
     if (!opening && is_argument(what)) {

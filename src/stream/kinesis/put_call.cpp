@@ -1,5 +1,6 @@
 #include "put_call.hpp"
 
+#include "client/classify.hpp"
 #include "kinesis_error.hpp"
 #include "put_entry.hpp"
 
@@ -59,8 +60,8 @@ error of_row(const put_failure& failure, const kinesis_address& to) {
         fmt::format(
             "{}: a record was not put: {}: {}",
             shown(to),
-            *failure.code,
-            failure.message.value_or("").substr(0, 300)
+            aws::shown_message(*failure.code),
+            aws::shown_message(failure.message.value_or(""))
         )};
 }
 

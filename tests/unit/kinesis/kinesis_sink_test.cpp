@@ -197,6 +197,16 @@ TEST_F(KinesisSink, ABodyTooLargeForAProxyGoesInSmallerCallsAndARowAloneMayMend)
     EXPECT_EQ(judge((**told)->failures[0].why, true), blame::mends);
 }
 
+TEST_F(KinesisSink, SaysOfARefusedRecordTheServicesFirstLineAlone) {
+    put_result failed{"1", "s", "InternalFailure", "bad\x01 Value 'secret' at 'key' failed\nmore"};
+    const auto told = publish(channel::probe, {{"a"}});
+    api->reply(encode(put_records_reply{.results = {failed}}, wire::cbor));
+    host.turn();
+    ASSERT_THAT(failures(*told), SizeIs(1));
+    EXPECT_THAT((**told)->failures[0].why.detail, HasSubstr("bad  Value '...' at 'key' failed"));
+    EXPECT_THAT((**told)->failures[0].why.detail, testing::Not(HasSubstr("more")));
+}
+
 TEST_F(KinesisSink, WhatAStreamDeniesIsToldOfItsTopic) {
     for (const auto* type : {"ResourceNotFoundException", "AccessDeniedException", "KMSDisabledException"}) {
         const auto told = publish(channel::probe, {{"a"}});
