@@ -57,14 +57,30 @@ struct arrival {
     bool too_many{false};
 };
 
+/// The way to the thread. Keys may come, on a thread of their source, while the client ends: what waits for
+/// them holds this alone, so that neither the client nor the source ends on the source's own thread.
+struct way_in {
+    /// Any thread. Dropped when the client ends.
+    void call(std::function<void()> what) {
+        const std::lock_guard lock(mutex);
+        if (transport) transport->call_after(milliseconds{0}, std::move(what));
+    }
+    [[nodiscard]] bool is_open() {
+        const std::lock_guard lock(mutex);
+        return transport != nullptr;
+    }
+
+    std::mutex mutex;
+    std::unique_ptr<curl_http> transport;  // guarded; null once the client ends
+};
+
 }  // namespace
 
-struct client::impl : std::enable_shared_from_this<client::impl> {
+struct client::impl {
     using call_id = std::uint64_t;
 
     impl(client_options given, std::shared_ptr<key_source> source);
 
-    void on_thread(std::function<void()> what);
     void take_arrivals();
     void get_keys(call_id id);
     void have_keys(call_id id, result<aws_keys> keys);
@@ -80,13 +96,12 @@ struct client::impl : std::enable_shared_from_this<client::impl> {
     std::shared_ptr<key_source> keys;
     endpoint target;
 
-    std::mutex mutex;
-    std::unique_ptr<curl_http> owned;  // guarded: keys may come while the client ends
-    std::size_t open{0};               // guarded
-    call_id last_id{0};                // guarded
-    std::vector<arrival> arriving;     // guarded; what is still here at the end is told of it
+    std::shared_ptr<way_in> way;
+    std::size_t open{0};            // guarded by way->mutex
+    call_id last_id{0};             // the same
+    std::vector<arrival> arriving;  // the same; what is still here at the end is told of it
 
-    curl_http* transport;  // for its own thread, as all below
+    curl_http* transport{nullptr};  // for its own thread, as all below
     std::unordered_map<call_id, std::shared_ptr<call>> calls;
     retry_budget budget;
     milliseconds offset{0};  ///< Of the service's clock from this machine's.
@@ -96,15 +111,16 @@ struct client::impl : std::enable_shared_from_this<client::impl> {
 client::impl::impl(client_options given, std::shared_ptr<key_source> source)
     : options(std::move(given)),
       keys(std::move(source)),
-      owned(std::make_unique<curl_http>(curl_http_options{
-          .connections_max = options.connections_max,
-          .requests_max = options.requests_max,
-          .reply_bytes_max = options.reply_bytes_max,
-          .connect_timeout = options.connect_timeout,
-          .stall_timeout = options.stall_timeout,
-          .ca_file = options.ca_file})),
-      transport(owned.get()),
+      way(std::make_shared<way_in>()),
       budget(options.retries_in_store) {
+    way->transport = std::make_unique<curl_http>(curl_http_options{
+        .connections_max = options.connections_max,
+        .requests_max = options.requests_max,
+        .reply_bytes_max = options.reply_bytes_max,
+        .connect_timeout = options.connect_timeout,
+        .stall_timeout = options.stall_timeout,
+        .ca_file = options.ca_file});
+    transport = way->transport.get();
     auto parsed = parse_endpoint(
         options.endpoint.empty() ? endpoint_of(options.service, options.region) : options.endpoint
     );
@@ -112,16 +128,10 @@ client::impl::impl(client_options given, std::shared_ptr<key_source> source)
     target = std::move(*parsed);
 }
 
-/// Any thread. Dropped when the client ends.
-void client::impl::on_thread(std::function<void()> what) {
-    const std::lock_guard lock(mutex);
-    if (owned) owned->call_after(milliseconds{0}, std::move(what));
-}
-
 void client::impl::take_arrivals() {
     std::vector<arrival> taken;
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(way->mutex);
         std::swap(taken, arriving);
     }
     for (auto& each : taken) {
@@ -141,11 +151,9 @@ void client::impl::take_arrivals() {
 void client::impl::get_keys(call_id id) {
     calls.at(id)->without_keys = true;
     const auto thread = std::this_thread::get_id();
-    keys->get([weak = weak_from_this(), id, thread](result<aws_keys> given) {
-        const auto me = weak.lock();
-        if (!me) return;
-        if (std::this_thread::get_id() == thread) return me->have_keys(id, std::move(given));
-        me->on_thread([me = me.get(), id, given = std::move(given)] { me->have_keys(id, given); });
+    keys->get([this, in = way, id, thread](result<aws_keys> given) {
+        if (std::this_thread::get_id() == thread && in->is_open()) return have_keys(id, std::move(given));
+        in->call([this, id, given = std::move(given)] { have_keys(id, given); });
     });
     const auto found = calls.find(id);  // keys that are there were told inside
     if (found == calls.end() || !found->second->without_keys) return;
@@ -269,7 +277,7 @@ void client::impl::follow(call_id id, call& which, failed_attempt failed) {
 void client::impl::tell(call_id id, tl::expected<api_reply, api_failure> outcome) {
     const auto over = calls.extract(id);
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(way->mutex);
         --open;
     }
     over.mapped()->done(std::move(outcome));
@@ -278,8 +286,8 @@ void client::impl::tell(call_id id, tl::expected<api_reply, api_failure> outcome
 void client::impl::end() {
     std::unique_ptr<curl_http> ending;
     {
-        const std::lock_guard lock(mutex);
-        ending = std::move(owned);
+        const std::lock_guard lock(way->mutex);
+        ending = std::move(way->transport);
     }
     ending.reset();
     const auto cancelled = [] {
@@ -291,7 +299,7 @@ void client::impl::end() {
         while (!calls.empty())
             tell(calls.begin()->first, cancelled());
         {
-            const std::lock_guard lock(mutex);
+            const std::lock_guard lock(way->mutex);
             std::swap(late, arriving);
         }
         if (late.empty()) return;
@@ -301,7 +309,7 @@ void client::impl::end() {
 }
 
 client::client(client_options options, std::shared_ptr<key_source> keys)
-    : impl_(std::make_shared<impl>(std::move(options), std::move(keys))) {}
+    : impl_(std::make_unique<impl>(std::move(options), std::move(keys))) {}
 
 client::~client() {
     impl_->end();
@@ -319,12 +327,13 @@ void client::send(api_request what, api_done done) {
         .wait_when_throttled = what.wait_when_throttled};
     auto made = std::make_shared<call>(std::move(what), std::move(done), plan, deadline);
 
-    const std::lock_guard lock(impl_->mutex);
+    const std::lock_guard lock(impl_->way->mutex);
     const bool too_many = impl_->open >= o.requests_max;
     if (!too_many) ++impl_->open;
     impl_->arriving.push_back({++impl_->last_id, std::move(made), too_many});
     // An outcome that sends while the client ends finds no thread: `end` tells what arrived.
-    if (impl_->owned) impl_->owned->call_after(milliseconds{0}, [me = impl_.get()] { me->take_arrivals(); });
+    if (auto* const transport = impl_->way->transport.get())
+        transport->call_after(milliseconds{0}, [me = impl_.get()] { me->take_arrivals(); });
 }
 
 result<void> client_options::validate() const {

@@ -58,7 +58,7 @@ public:
 
 private:
     struct impl;
-    std::shared_ptr<impl> impl_;
+    std::unique_ptr<impl> impl_;
 };
 
 }  // namespace millrace::aws

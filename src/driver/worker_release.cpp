@@ -104,7 +104,8 @@ void worker_release::impl::end(std::vector<worker_row> left) {
 
 error worker_release::impl::unknown(const std::vector<worker_row>& rows) const {
     std::vector<std::string_view> names;
-    for (const auto& row : rows)
+    std::vector<std::string_view> names;
+    names.reserve(rows.size());
         names.push_back(row.worker.value());
     std::string hint = did_you_mean(worker.value(), names);
     if (names.empty()) {
