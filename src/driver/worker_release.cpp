@@ -104,8 +104,8 @@ void worker_release::impl::end(std::vector<worker_row> left) {
 
 error worker_release::impl::unknown(const std::vector<worker_row>& rows) const {
     std::vector<std::string_view> names;
-    std::vector<std::string_view> names;
     names.reserve(rows.size());
+    for (const auto& row : rows)
         names.push_back(row.worker.value());
     std::string hint = did_you_mean(worker.value(), names);
     if (names.empty()) {
