@@ -83,6 +83,11 @@ TEST(KafkaUrl, ShowsNoSecret) {
         shown_kafka_url("kafka://a:1?sasl.password=p&q=r&acks=all&linger.ms=1"),
         "kafka://a:1?sasl.password=***&***&acks=all&linger.ms=1"
     ) << "an & that should have been %26";
+    const auto* const known = "kafka://a:1?sasl.password=p&sasl.username=u&ssl.ca.location=/etc/ca.pem";
+    EXPECT_TRUE(parse_kafka_url(known)) << "properties without a value of their own are known, too";
+    EXPECT_EQ(
+        shown_kafka_url(known), "kafka://a:1?sasl.password=***&sasl.username=u&ssl.ca.location=/etc/ca.pem"
+    );
     EXPECT_THAT(
         parse_kafka_url("kafka://a:1?sasl.password=p&q=r").error().detail,
         HasSubstr("has behind sasl.password what is no property (an & in a value is %26)")
