@@ -83,9 +83,11 @@ TEST(PostgresRelays, TakesOverWithinASecondAboveFiveMillionDeadEntries) {
         for (auto dead = by_the_relay; dead < all; dead += at_once) {
             place.run("BEGIN");
             insert(at_once);
-            last = place.sql.number(
-                fmt::format("SELECT last_value FROM pg_sequences WHERE schemaname = '{}'", place.schema)
-            );
+            last = place.sql.number(fmt::format(
+                "SELECT last_value FROM pg_sequences WHERE schemaname = '{}' AND sequencename = "
+                "'outbox_id_seq'",
+                place.schema
+            ));
             place.run(fmt::format("DELETE FROM {{}} WHERE id > {} AND id <= {}", last - at_once, last));
             place.run("COMMIT");
             last = place.put("k");

@@ -234,7 +234,8 @@ void coordinator::watch_elders(const std::vector<worker_row>& listed) {
 }
 
 bool coordinator::settled() const {
-    if (failed_) return false;
+    if (failed_ || !starts_wanted_.empty() || !starts_asked_.empty())
+        return false;  // taken and not yet granted
     return options_.all_shards ? admitted_ : membership_.index && elders_ && elders_->empty();
 }
 

@@ -79,12 +79,9 @@ std::string_view fault_of_server(std::string_view server) {
 }
 
 bool exists(const std::string& property) {
+    // Only to set one tells whether it is known: to read one that has no value does not.
     const kafka::conf_ptr client(rd_kafka_conf_new());
-    const kafka::topic_conf_ptr topic(rd_kafka_topic_conf_new());
-    std::size_t size = 0;
-    // One that is known and has no value is told as invalid.
-    return rd_kafka_conf_get(client.get(), property.c_str(), nullptr, &size) != RD_KAFKA_CONF_UNKNOWN ||
-           rd_kafka_topic_conf_get(topic.get(), property.c_str(), nullptr, &size) != RD_KAFKA_CONF_UNKNOWN;
+    return rd_kafka_conf_set(client.get(), property.c_str(), "", nullptr, 0) != RD_KAFKA_CONF_UNKNOWN;
 }
 
 /// Whether the query has what is no property but the rest of `USER:PASSWORD@HOST`, a password with a `?`.

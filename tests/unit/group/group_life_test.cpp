@@ -1,6 +1,7 @@
 // How a group lives on: start positions, deleted rows, tidying, rolling restarts.
 #include "group_world.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 
@@ -72,6 +73,22 @@ TEST_F(GroupLife, AStateThatDoesNotAnswerIsTheTroubleOfTheGroup) {
     plan.down = false;
     world.run_for(1s);
     EXPECT_FALSE(a.group->trouble());
+}
+
+// Whoever ends when nothing is left to do would end before it has begun.
+TEST_F(GroupLife, IsNotSettledWhileTheStartOfAShardThatItTookIsRead) {
+    plan.latency_min = plan.latency_max = 50ms;
+    auto& a = run("a");
+    for (int i = 0; i < 300; ++i) {
+        world.run_for(10ms);
+        const auto shards = a.group->shards();
+        const auto mine = std::ranges::count_if(shards, [](const shard_view& shard) { return shard.mine; });
+        if (mine == 4 && a.group->settled()) {
+            ASSERT_EQ(a.held.size(), 4U);
+        }
+    }
+    EXPECT_TRUE(a.group->settled());
+    EXPECT_EQ(a.held.size(), 4U);
 }
 
 TEST_F(GroupLife, ManyShardsAreGivenBackAFewAtATime) {
