@@ -1,5 +1,6 @@
 #include "worker_release.hpp"
 
+#include "patience.hpp"
 #include "text/nearest.hpp"
 
 #include <algorithm>
@@ -14,16 +15,14 @@ namespace millrace {
 
 namespace {
 
-constexpr auto look_every = std::chrono::milliseconds{100};
-
-// A store that keeps failing, or a heartbeat that keeps coming in between, ends it.
-constexpr int attempts_max = 20;
+// From the first failure of the store on.
+constexpr nanoseconds wait = std::chrono::seconds{2};
 constexpr std::size_t names_shown = 10;
 
 }  // namespace
 
 struct worker_release::impl {
-    impl(host& l, lease_store& s, worker_id w) : loop(l), store(s), worker(std::move(w)) {}
+    impl(host& l, lease_store& s, worker_id w) : loop(l), store(s), worker(std::move(w)), still(l, wait) {}
 
     void list_shards();
     void look();
@@ -36,12 +35,12 @@ struct worker_release::impl {
     host& loop;
     lease_store& store;
     worker_id worker;
+    patience still;
     lifetime alive;
     completion<worker_release_report> done;
 
     std::vector<shard_row> shards;
     std::set<incarnation> victims;
-    int attempts{0};
     worker_release_report report;
 };
 
@@ -50,9 +49,8 @@ void worker_release::impl::finish(result<worker_release_report> outcome) {
 }
 
 void worker_release::impl::again(const error& why, void (impl::*what)()) {
-    const bool final = why.code == errc::corrupt;  // another attempt mends nothing
-    if (final || ++attempts >= attempts_max) return finish(tl::unexpected(why));
-    loop.call_at(loop.now() + look_every, alive.guard([this, what] { (this->*what)(); }));
+    if (!still.lasts(why)) return finish(tl::unexpected(why));
+    loop.call_at(loop.now() + patience::pause, alive.guard([this, what] { (this->*what)(); }));
 }
 
 void worker_release::impl::list_shards() {
