@@ -4,7 +4,6 @@
 
 #include "client.hpp"
 #include "credentials/key_chain.hpp"
-#include "endpoint_setting.hpp"
 
 #include <map>
 #include <mutex>
@@ -34,11 +33,6 @@ std::unique_ptr<aws::api> open_aws(
         aws::client_options{.service = service, .region = region, .endpoint = endpoint},
         keys_of_process(region, log)
     );
-}
-
-result<std::string> endpoint_or_configured(const std::string& service, std::string given) {
-    if (!given.empty()) return given;
-    return aws::configured_endpoint(aws::process_environment(), service);
 }
 
 }  // namespace millrace

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "api.hpp"
+#include "endpoint_setting.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/log.hpp>
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace millrace {
 
@@ -18,7 +20,14 @@ namespace millrace {
     const std::string& service, const std::string& region, const std::string& endpoint, log_sink& log
 );
 
-/// The endpoint of an address, else the one that the environment names (`endpoint_setting.hpp`).
-[[nodiscard]] result<std::string> endpoint_or_configured(const std::string& service, std::string given);
+/// The address; where it names no endpoint, with the one that the environment names (`endpoint_setting.hpp`).
+template <class Address>
+[[nodiscard]] result<Address> with_endpoint(const std::string& service, result<Address> address) {
+    if (!address || !address->endpoint.empty()) return address;
+    auto configured = aws::configured_endpoint(aws::process_environment(), service);
+    if (!configured) return tl::unexpected(std::move(configured.error()));
+    address->endpoint = std::move(*configured);
+    return address;
+}
 
 }  // namespace millrace

@@ -17,12 +17,7 @@ namespace {
 constexpr milliseconds request_timeout_max = std::chrono::seconds{2};
 
 result<aws::address> address_of(const url& where) {
-    auto address = parse_dynamodb_url(where.path, where.given);
-    if (!address) return address;
-    auto endpoint = endpoint_or_configured("dynamodb", std::move(address->endpoint));
-    if (!endpoint) return tl::unexpected(std::move(endpoint.error()));
-    address->endpoint = std::move(*endpoint);
-    return address;
+    return with_endpoint("dynamodb", parse_dynamodb_url(where.path, where.given));
 }
 
 lease_table_name name_of(const aws::address& address, const std::string& shown) {

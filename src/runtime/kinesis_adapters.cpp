@@ -16,12 +16,7 @@ namespace millrace::kinesis_adapters {
 namespace {
 
 result<kinesis_address> address_of(const url& where) {
-    auto address = parse_kinesis_url(where.path);
-    if (!address) return address;
-    auto endpoint = endpoint_or_configured("kinesis", std::move(address->endpoint));
-    if (!endpoint) return tl::unexpected(std::move(endpoint.error()));
-    address->endpoint = std::move(*endpoint);
-    return address;
+    return with_endpoint("kinesis", parse_kinesis_url(where.path));
 }
 
 std::unique_ptr<aws::api> client_of(const kinesis_address& address, log_sink& log) {
