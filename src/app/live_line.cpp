@@ -54,7 +54,7 @@ double rate_meter::sample(std::uint64_t done, clock::time_point now) {
 std::string progress_text(const progress& now, double rate) {
     std::string out =
         fmt::format("{} {}  {}/s", grouped(now.done), now.what, grouped(static_cast<std::uint64_t>(rate)));
-    if (now.shards) out += fmt::format("  {} shard{}", *now.shards, *now.shards == 1 ? "" : "s");
+    if (now.shards) out += "  " + counted(*now.shards, "shard");
     if (now.behind) {
         out +=
             now.behind->count() > 0 ? fmt::format("  {} behind", format_span(*now.behind)) : "  at the tip";

@@ -6,6 +6,7 @@
 #include "output.hpp"
 #include "record/bytes_text.hpp"
 #include "stop_signals.hpp"
+#include "units.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -63,7 +64,7 @@ event event_of(const settings& values, std::string_view topic) {
 }
 
 std::string count_text(std::uint64_t n, std::string_view verb) {
-    return fmt::format("{} {} event{}\n", verb, n, n == 1 ? "" : "s");
+    return fmt::format("{} {}\n", verb, counted(n, "event"));
 }
 
 std::string written_before(std::uint64_t n, std::string_view what) {

@@ -184,6 +184,10 @@ std::string format_duration(nanoseconds value) {
     return fmt::format("{}ns", n);
 }
 
+std::string counted(std::uint64_t n, std::string_view what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
 std::string format_bytes(std::uint64_t value) {
     for (const std::size_t i : {2U, 1U, 0U}) {
         if (value != 0 && value % byte_units[i].size == 0) {

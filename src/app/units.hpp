@@ -35,6 +35,9 @@ namespace millrace::app {
 /// The largest unit that shows the value exactly: `90s`, `1500ms`, `2h`.
 [[nodiscard]] std::string format_duration(nanoseconds value);
 
+/// `1 shard`, `2 shards`.
+[[nodiscard]] std::string counted(std::uint64_t n, std::string_view what);
+
 /// The largest binary unit that shows the value exactly: `16MiB`, `1000B`.
 [[nodiscard]] std::string format_bytes(std::uint64_t value);
 

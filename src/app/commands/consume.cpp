@@ -183,12 +183,8 @@ public:
 };
 
 std::string counts_text(const consumer_status& s, const work_time& work) {
-    std::string out = fmt::format(
-        "{} record{}{}", s.records_acknowledged, s.records_acknowledged == 1 ? "" : "s", pace_text(work)
-    );
-    if (s.gaps_reported > 0) {
-        out += fmt::format("; {} gap{} in the stream", s.gaps_reported, s.gaps_reported == 1 ? "" : "s");
-    }
+    std::string out = counted(s.records_acknowledged, "record") + pace_text(work);
+    if (s.gaps_reported > 0) out += fmt::format("; {} in the stream", counted(s.gaps_reported, "gap"));
     return out + "\n";
 }
 
@@ -215,7 +211,7 @@ exit_status summarise(const settings& values, const consumer_status& s, const wo
         false,
         fmt::format(
             "{} of {} {} stopped by --on-failure stop",
-            s.shards_stopped == 1 ? "1 shard" : fmt::format("{} shards", s.shards_stopped),
+            counted(s.shards_stopped, "shard"),
             values.text("stream"),
             s.shards_stopped == 1 ? "was" : "were"
         )});

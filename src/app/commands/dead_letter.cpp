@@ -192,7 +192,7 @@ exit_status settle(
                 shell_quoted(outbox_of(values).given)
             )});
     }
-    return print(fmt::format("{} {} event{}\n", verb, *count, *count == 1 ? "" : "s"));
+    return print(fmt::format("{} {}\n", verb, counted(*count, "event")));
 }
 
 exit_status retry_dead(const settings& values) {

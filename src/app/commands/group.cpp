@@ -225,9 +225,6 @@ exit_status reset_group(const settings& values) {
     if (report->shards_reset == 0 && report->sessions_ended == 0) {
         if (const auto known = must_be_known(values); !known) return complain(known.error());
     }
-    const auto counted = [](std::size_t n, std::string_view what) {
-        return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-    };
     return print(fmt::format(
         "reset {} of group {}, ended {}\n",
         counted(report->shards_reset, "shard"),
@@ -248,9 +245,8 @@ exit_status release_one(const settings& values) {
     if (!released) return complain(released.error());
     const auto count = released->shards.size();
     return print(fmt::format(
-        "ended {} session{} of worker {}; {}\n",
-        released->sessions,
-        released->sessions == 1 ? "" : "s",
+        "ended {} of worker {}; {}\n",
+        counted(released->sessions, "session"),
         values.text("worker"),
         count == 0 ? "it held no shard"
                    : fmt::format("free for others: {}", fmt::join(released->shards, ", "))
@@ -313,11 +309,10 @@ exit_status import_group(const settings& values) {
     note_all(report->kept, "stands further than its line, and stays there; --force sets it back");
     note_all(report->gone, "finished, and no longer in the stream; left out");
     return print(fmt::format(
-        "imported into group {}: {} shard{} written, {} taken for finished, {} kept further, "
+        "imported into group {}: {} written, {} taken for finished, {} kept further, "
         "{} as they were, {} left out\n",
         values.text("group"),
-        report->written,
-        report->written == 1 ? "" : "s",
+        counted(report->written, "shard"),
         report->inferred.size(),
         report->kept.size(),
         report->same,

@@ -266,14 +266,10 @@ std::string named(const std::vector<row_id>& first, std::uint64_t total) {
     return total > first.size() ? fmt::format("{} and {} more", ids, total - first.size()) : ids;
 }
 
-std::string rows(std::uint64_t count) {
-    return fmt::format("{} row{}", count, count == 1 ? "" : "s");
-}
-
 std::string parked_text(const relay_status& s, const std::string& outbox) {
     return fmt::format(
         "{} of {} {} parked (id{} {}); see millrace outbox dead list --outbox {}",
-        rows(s.buried),
+        counted(s.buried, "row"),
         outbox,
         s.buried == 1 ? "was" : "were",
         s.buried == 1 ? "" : "s",
@@ -284,8 +280,11 @@ std::string parked_text(const relay_status& s, const std::string& outbox) {
 
 std::string left_text(const relay_status& s, const std::string& outbox) {
     std::string text =
-        s.left > 0 ? fmt::format("about {} of {} {} left", rows(s.left), outbox, s.left == 1 ? "was" : "were")
-                   : fmt::format("rows of {} may be left", outbox);
+        s.left > 0
+            ? fmt::format(
+                  "about {} of {} {} left", counted(s.left, "row"), outbox, s.left == 1 ? "was" : "were"
+              )
+            : fmt::format("rows of {} may be left", outbox);
     if (!s.first_left.empty()) {
         text += fmt::format(
             " (id{} {})",
@@ -310,7 +309,7 @@ result<std::string> paused_text(const url& outbox) {
     if (stats->backlog == 0 || (!stats->paused && stats->paused_topics.empty())) return std::string{};
     return fmt::format(
         "{} of {} {}, because {} paused; see millrace outbox resume --outbox {}",
-        rows(stats->backlog),
+        counted(stats->backlog, "row"),
         outbox.given,
         stats->backlog == 1 ? "waits" : "wait",
         stats->paused ? "it is"
@@ -353,9 +352,8 @@ exit_status summarise(const settings& values, const relay_status& s, const work_
                                   pace_json(work)
                               )
                             : fmt::format(
-                                  "delivered {} event{}{}{}\n",
-                                  s.deleted,
-                                  s.deleted == 1 ? "" : "s",
+                                  "delivered {}{}{}\n",
+                                  counted(s.deleted, "event"),
                                   pace_text(work),
                                   s.buried > 0 ? fmt::format(", parked {}", s.buried) : ""
                               )

@@ -112,9 +112,7 @@ exit_status create_stream(const settings& values) {
     if (const auto made = (*admin)->create(shards, retention); !made) {
         return complain(made.error());
     }
-    return print(
-        fmt::format("created {} with {} shard{}\n", values.text("stream"), shards, shards == 1 ? "" : "s")
-    );
+    return print(fmt::format("created {} with {}\n", values.text("stream"), counted(shards, "shard")));
 }
 
 exit_status describe_stream(const settings& values) {
@@ -211,13 +209,10 @@ exit_status trim_stream(const settings& values) {
     const auto trimmed = admin->trim(where.stream, what);
     if (!trimmed) return complain(trimmed.error());
     return print(fmt::format(
-        "removed {} record{} ({} byte{}) and {} shard{}\n",
-        trimmed->records,
-        trimmed->records == 1 ? "" : "s",
-        trimmed->bytes,
-        trimmed->bytes == 1 ? "" : "s",
-        trimmed->shards.size(),
-        trimmed->shards.size() == 1 ? "" : "s"
+        "removed {} ({}) and {}\n",
+        counted(trimmed->records, "record"),
+        counted(trimmed->bytes, "byte"),
+        counted(trimmed->shards.size(), "shard")
     ));
 }
 
