@@ -10,14 +10,17 @@ namespace millrace {
 
 namespace {
 
+std::string name_of(const worker_row& row) {
+    return fmt::format(
+        "worker \"{}\" (process {} on host \"{}\")", row.worker.value(), row.process.pid, row.process.host
+    );
+}
+
 /// Who is waited for, and for how long at most.
 std::string waiting_for(const worker_row& row) {
     return fmt::format(
-        "worker \"{}\" (process {} on host \"{}\") is registered; its session is over unless it renews it "
-        "within {:.1f} s",
-        row.worker.value(),
-        row.process.pid,
-        row.process.host,
+        "{} is registered; its session is over unless it renews it within {:.1f} s",
+        name_of(row),
         std::chrono::duration<double>(row.lease).count()
     );
 }
@@ -86,14 +89,7 @@ void no_sessions::impl::listed(const std::vector<worker_row>& rows) {
         if (is_new || first->second == row.counter) continue;
         return finish(fail(
             errc::conflict,
-            fmt::format(
-                "worker \"{}\" (process {} on host \"{}\") is at work in this group; stop all workers "
-                "first{}",
-                row.worker.value(),
-                row.process.pid,
-                row.process.host,
-                advice
-            )
+            fmt::format("{} is at work in this group; stop all workers first{}", name_of(row), advice)
         ));
     }
     if (!over.empty()) return end(over);
