@@ -11,10 +11,6 @@ using namespace std::chrono_literals;
 
 using AllShards = GroupWorld;
 
-checkpoint at(std::uint64_t n) {
-    return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
-}
-
 TEST_F(AllShards, HoldsEverythingWithoutASessionOrAnOwner) {
     settings.group.all_shards = true;
     auto& a = run("a");

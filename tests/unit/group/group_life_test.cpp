@@ -12,10 +12,6 @@ using namespace std::chrono_literals;
 
 using GroupLife = GroupWorld;
 
-checkpoint at(std::uint64_t n) {
-    return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
-}
-
 TEST_F(GroupLife, LatestIsPinnedToTheStreamsClockRoundedDownAndALaterStartIsIgnored) {
     settings.group.start = start_policy::latest;
     auto& a = run("a");

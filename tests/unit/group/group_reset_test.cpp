@@ -11,10 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-checkpoint at(std::uint64_t n) {
-    return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
-}
-
 struct GroupReset : GroupWorld {
     std::optional<result<reset_report>> reset(
         bool force, nanoseconds span, std::optional<reset_start> start = {}, nanoseconds wait = 2s

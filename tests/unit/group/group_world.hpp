@@ -19,6 +19,10 @@
 
 namespace millrace::sim {
 
+inline checkpoint at(std::uint64_t n) {
+    return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
+}
+
 struct GroupWorld : testing::Test {
     GroupWorld() {
         stream->identity = "made at 1";

@@ -33,10 +33,6 @@ struct RecreatedStream : GroupWorld {
     }
 
     const shard_id first{"shard-0000"};
-
-    static checkpoint at(std::uint64_t n) {
-        return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
-    }
 };
 
 TEST_F(RecreatedStream, IsReportedAndItsOldCheckpointsAreSetAside) {
@@ -303,10 +299,6 @@ struct RecreatedAgainAndAgain : GroupWorld {
             if (reached == 0) reached = std::stoull(begin.position.sequence.to_string());
             if (reached / span == generation) (void)w.group->advance(shard, lease.epoch, at(++reached), 1);
         }
-    }
-
-    static checkpoint at(std::uint64_t n) {
-        return {position{sequence_number{n}, 0}, wall_time{milliseconds{1}}};
     }
 
     std::uint64_t generation{1};
