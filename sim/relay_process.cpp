@@ -54,7 +54,7 @@ public:
         override {
         inner_->remove(
             std::move(delivered),
-            mark,
+            std::move(mark),
             mine,
             [this, done = std::move(done)](result<std::uint64_t> deleted) {
                 if (!deleted) health_.trouble(who_);

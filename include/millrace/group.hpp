@@ -111,9 +111,8 @@ public:
     [[nodiscard]] result<bool> finished(const std::string& resource) const;
 
     /// Gives back every lease from where it was advanced to, and deregisters. Call it when nobody works on a
-    /// lease any more. In
-    /// a callback of a lease's `stop`, which cannot wait for it, it only begins and returns
-    /// `invalid_argument`.
+    /// lease any more. In a callback of a lease's `stop`, which cannot wait for it, it only begins and
+    /// returns `invalid_argument`.
     result<void> leave();
 
 private:

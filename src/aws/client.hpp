@@ -29,8 +29,7 @@ struct client_options {
     std::size_t reply_bytes_max{std::size_t{24} << 20};  ///< 10 MiB of records are up to 17 in JSON.
 
     milliseconds connect_timeout{3'000};  ///< For name, connection and TLS together.
-    milliseconds stall_timeout{
-        5'000};  ///< An attempt that may be repeated fails when no byte moves for so long.
+    milliseconds stall_timeout{5'000};    ///< A repeatable attempt fails when no byte moves for so long.
 
     std::uint32_t attempts_max{8};        ///< Of one request, within its own time-out.
     milliseconds throttled_pause{500};    ///< Ceiling of the first pause; doubles, with full jitter.

@@ -54,8 +54,7 @@ void shard_driver::impl::on_failed(error why) {
     }
     damage = why.code == errc::corrupt ? std::optional(why) : std::nullopt;
     const bool denied = why.code == errc::not_found;
-    const bool older =
-        why.code == errc::conflict;  // the position is of a stream of that name before this one
+    const bool older = why.code == errc::conflict;  // its position is of an earlier stream of this name
     read_step(shard_reader::failed{std::move(why), denied && around.leases.unlisted(grant.shard)});
     if (denied || older) around.leases.discover_soon();
 }

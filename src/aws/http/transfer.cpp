@@ -37,9 +37,8 @@ bool has_header(const http_request& request, std::string_view name) {
 int prepare_socket(void* unacknowledged, curl_socket_t socket, curlsocktype /*unused*/) {
     if (::fcntl(socket, F_SETFD, FD_CLOEXEC) != 0) return CURL_SOCKOPT_ERROR;
     const auto limit = *static_cast<const unsigned*>(unacknowledged);
-    (void)::setsockopt(
-        socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit
-    );  // not on all that TCP goes over
+    // It is a help only, which not every socket knows.
+    (void)::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
     return CURL_SOCKOPT_OK;
 }
 

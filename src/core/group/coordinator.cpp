@@ -234,8 +234,8 @@ void coordinator::watch_elders(const std::vector<worker_row>& listed) {
 }
 
 bool coordinator::settled() const {
-    if (failed_ || !starts_wanted_.empty() || !starts_asked_.empty())
-        return false;  // taken and not yet granted
+    const bool ungranted = !starts_wanted_.empty() || !starts_asked_.empty();
+    if (failed_ || ungranted) return false;
     return options_.all_shards ? admitted_ : membership_.index && elders_ && elders_->empty();
 }
 
@@ -277,8 +277,9 @@ void coordinator::on(const rows_listed& reply) {
         return tell_failure("shards.list_failed", "error", {}, reply.outcome.error());
     }
     if (recreation_ == recreation::listing) return recreated_rows_listed(*reply.outcome);
-    table_.merge(*reply.outcome, begun, steps_, active_leases());
-    for (const auto& shard : active_leases()) {
+    const auto active = active_leases();
+    table_.merge(*reply.outcome, begun, steps_, active);
+    for (const auto& shard : active) {
         const auto& mine = leases_.at(shard).row();
         const auto* row = table_.find(shard);
         const bool moved = row != nullptr && (row->epoch != mine.epoch || row->version != mine.version);

@@ -4,10 +4,9 @@
 /// The owner writes heartbeat records `<unix ns>%<name>` to partition 0 and leads while its own come back:
 /// from the first one that was written under the present assignment, until the sending of the latest that
 /// came back plus the time-out. That is far below the group's session time-out, after which another owner
-/// may be chosen. Records of others prove nothing, but one that lies
-/// behind own ones is of a successor and ends the lead at once. When the partition is taken back in order,
-/// the relay drains first. No I/O; the clock is a monotonic one, wall time only names a record. Lives on one
-/// thread.
+/// may be chosen. Records of others prove nothing, but one that lies behind own ones is of a successor and
+/// ends the lead at once. When the partition is taken back in order, the relay drains first. No I/O; the
+/// clock is a monotonic one, wall time only names a record. Lives on one thread.
 #pragma once
 
 #include <millrace/error.hpp>

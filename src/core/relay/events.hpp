@@ -89,8 +89,8 @@ struct load_start {
     std::uint64_t number;
 };
 struct reset_main {
-    bool probes{
-        false};  ///< `event_sink::purge`: what was probed in an earlier life must not go out any more.
+    /// `event_sink::purge`: what was probed in an earlier life must not go out any more.
+    bool probes{false};
 };
 struct wake_at {
     mono_time when;

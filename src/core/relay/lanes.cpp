@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t burials_max = 4;
 constexpr std::size_t topics_max = 1'000;  // in trouble; beyond, quiet ones are forgotten and judged anew
-const std::string every_topic;
+constexpr std::string_view every_topic;
 constexpr std::size_t barred_bits = std::size_t{1} << 20;
 constexpr std::size_t lane_rows_min = 16;
 
@@ -98,7 +98,7 @@ bool lanes::hold(troubled_row row, std::uint64_t barrier) {
     if (lanes_.find(lane_ref(what)) == lanes_.end()) {
         if (must_defer_topic(what)) {
             const bool many = deferred_topics_.size() >= topics_max;
-            deferred_topics_.emplace(many ? std::string_view(every_topic) : what.topic);
+            deferred_topics_.emplace(many ? every_topic : what.topic);
             defer(id);
             return false;
         }
