@@ -1,16 +1,12 @@
-// Outboxes in PostgreSQL as people set them up: other layouts, roles, poolers, restarts, and what they do
-// with dead letters.
+// Outboxes in PostgreSQL as people set them up: other layouts, roles, poolers, restarts.
 
+#include "integration/goharvest_tables.hpp"
 #include "integration/postgres_relay.hpp"
 #include "support/private_servers.hpp"
 
 #include <millrace/outbox_postgres.hpp>
 
-#include <algorithm>
-#include <atomic>
-#include <fstream>
 #include <string>
-#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -20,18 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr const char* goharvest_table =
-    "CREATE TABLE {0} (id BIGSERIAL PRIMARY KEY, create_time TIMESTAMPTZ NOT NULL, kafka_topic VARCHAR(249) "
-    "NOT "
-    "NULL, kafka_key VARCHAR(100) NOT NULL, kafka_value VARCHAR(10000), kafka_header_keys TEXT[] NOT NULL, "
-    "kafka_header_values TEXT[] NOT NULL, leader_id UUID)";
-
-constexpr const char* salemove_table =
-    "CREATE TABLE {0} (id BIGSERIAL PRIMARY KEY, create_time TIMESTAMPTZ NOT NULL, kafka_topic VARCHAR(249) "
-    "NOT "
-    "NULL, kafka_key VARCHAR(100) NOT NULL, kafka_value BYTEA, kafka_header_keys TEXT[] NOT NULL, "
-    "kafka_header_values TEXT[] NOT NULL, leader_id UUID, kafka_partition INTEGER DEFAULT -1 NOT NULL)";
 
 TEST(PostgresOutbox, ServesATableInGoharvestsLayoutAsItIs) {
     outbox_place place(support::services().postgres, goharvest_table);
@@ -259,81 +243,6 @@ TEST(PostgresOutbox, SaysFirstWhichCommandPrintsTheSqlThatItMayNotRun) {
     place.sql.execute(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role));
 }
 
-TEST(PostgresOutbox, KeepsTheOrderOfAKeyThatIsRetriedWhileItsWriterRuns) {
-    outbox_place place;
-    postgres_relay relay(place);
-    relay.sink.refuses_value = "0";
-    std::atomic<bool> stop{false};
-    std::atomic<int> written{0};
-    std::thread writer([&] {
-        auto session = place.session();
-        for (int i = 0; !stop; ++i, ++written) {
-            session.query(
-                place.on("INSERT INTO {} (topic, key, value) VALUES ('orders', 'k', $1)"), {std::to_string(i)}
-            );
-        }
-    });
-    EXPECT_TRUE(relay.until([&] { return sure(place.admin().stats()).dead > 50; })) << "the key is parked";
-    EXPECT_THAT(relay.sink.log, IsEmpty()) << "nothing passes the refused row";
-    relay.sink.refuses_value.reset();
-    EXPECT_GT(sure(place.admin().retry_dead({.ids = {row_id{1}}, .topic = {}, .key = {}})), 50u);
-    EXPECT_TRUE(relay.until([&] { return relay.sink.log.size() > 200; }));
-    stop = true;
-    writer.join();
-    EXPECT_TRUE(relay.until([&] { return relay.sink.log.size() >= static_cast<std::size_t>(written); }));
-    const auto ids = relay.sink.ids();
-    EXPECT_EQ(ids.front(), 1);
-    EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
-    EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end()) << "and nothing twice";
-}
-
-TEST(PostgresOutbox, PutsBackWhatFitsAndNamesTheRestWhenIdsCameAgain) {
-    outbox_place place;
-    postgres_relay relay(place);
-    relay.sink.refuses_value = "bad";
-    place.run(
-        "INSERT INTO {} (topic, key, value) VALUES ('t', 'a', 'bad'), ('t', 'b', 'bad'), ('t', 'c', "
-        "'bad')"
-    );
-    const auto dead = [&] { return sure(place.admin().list_dead({})).size(); };
-    ASSERT_TRUE(relay.until([&] { return dead() == 3; }));
-    place.run("TRUNCATE {} RESTART IDENTITY");
-    place.run("INSERT INTO {} (topic, key, value) VALUES ('t', 'x', 'bad'), ('t', 'b', 'v')");
-    ASSERT_TRUE(relay.until([&] { return dead() == 5; }));
-
-    relay.sink.refuses_value.reset();
-    const auto some = place.admin().retry_dead({.ids = {}, .topic = {}, .key = {}});
-    ASSERT_FALSE(some);
-    EXPECT_EQ(some.error().code, errc::conflict);
-    EXPECT_THAT(some.error().detail, HasSubstr("2 were put back and 3 stay"));
-    EXPECT_THAT(some.error().detail, HasSubstr("(ids 1, 2, 2)"));
-    EXPECT_TRUE(relay.delivers(2)) << "1 of key a and 3";
-    EXPECT_EQ(sure(place.admin().drop_dead({.ids = {row_id{2}}, .topic = {}, .key = {}})), 1u)
-        << "the oldest of that id";
-    ASSERT_TRUE(relay.settles());
-    EXPECT_EQ(sure(place.admin().retry_dead({.ids = {}, .topic = {}, .key = {}})), 2u);
-    EXPECT_TRUE(relay.delivers(4));
-    EXPECT_EQ(dead(), 0u);
-}
-
-TEST(PostgresOutbox, ParksAndUnparksTheKeyOfAPartitionThatNoSinkHas) {
-    outbox_place place;
-    place.run("ALTER TABLE {} DROP CONSTRAINT outbox_partition_check, ALTER COLUMN partition TYPE bigint");
-    postgres_relay relay(place);
-    place.run(
-        "INSERT INTO {} (topic, key, partition) VALUES ('t', 'wide', 3000000000), ('t', 'below', -5), ('t', "
-        "'wide', NULL), ('t', 'below', NULL), ('t', 'well', 3)"
-    );
-    const auto dead = [&] { return sure(place.admin().list_dead({})); };
-    ASSERT_TRUE(relay.until([&] { return dead().size() == 4; }));
-    EXPECT_THAT(dead().front().error, HasSubstr("3000000000"));
-    EXPECT_THAT(relay.sink.ids(), ElementsAre(5));
-    EXPECT_EQ(sure(place.admin().drop_dead({.ids = {row_id{1}, row_id{2}}, .topic = {}, .key = {}})), 2u);
-    EXPECT_EQ(sure(place.admin().retry_dead({.ids = {}, .topic = "t", .key = {}})), 2u);
-    EXPECT_TRUE(relay.delivers(3));
-    EXPECT_EQ(sure(place.admin().stats()).parked_lanes, 0u);
-}
-
 TEST(PostgresOutbox, SendsNoRowAtAnotherTimeThanItsWriterChose) {
     outbox_place place;
     postgres_relay relay(place);
@@ -359,42 +268,6 @@ TEST(PostgresOutbox, TellsAWaitingRelayWhetherItCouldBeReadWhateverIsParked) {
     const auto gone = check();
     ASSERT_FALSE(gone);
     EXPECT_EQ(gone.error().code, errc::not_found);
-}
-
-TEST(PostgresOutbox, ListsDeadLettersWithoutTheirPayloads) {
-    outbox_place place;
-    postgres_relay relay(place);
-    relay.sink.refuses_value = "bad";
-    place.run(
-        "INSERT INTO {} (topic, key, value, header_names, header_values) VALUES ('t', 'k', 'bad', "
-        "'{{h}}', '{{x}}')"
-    );
-    ASSERT_TRUE(relay.until([&] { return !sure(place.admin().list_dead({})).empty(); }));
-    const auto whole = sure(place.admin().list_dead({})).front();
-    EXPECT_EQ(whole.event.value, "bad");
-    EXPECT_EQ(whole.event.headers.size(), 1u);
-    const auto listed = sure(place.admin().list_dead({}, 10, dead_part::without_payload)).front();
-    EXPECT_EQ(listed.event.key, "k");
-    EXPECT_EQ(listed.event.value, std::nullopt);
-    EXPECT_TRUE(listed.event.headers.empty());
-    EXPECT_EQ(listed.broken_headers, "");
-}
-
-TEST(PostgresOutbox, UpgradesDeadLettersWhoseIdsCouldNotComeAgain) {
-    outbox_place place;
-    const auto in = [&](const std::string& sql) {
-        place.sql.execute(fmt::format(fmt::runtime(sql), place.schema));
-    };
-    in("ALTER TABLE {0}.millrace_dead DROP COLUMN entry, ADD PRIMARY KEY (outbox, id); UPDATE "
-       "{0}.millrace_outbox SET schema_version = 1");
-    (void)place.admin();
-    const std::string bury =
-        "INSERT INTO {0}.millrace_dead (outbox, id, topic, reason, error, attempts, first_at, last_at) "
-        "VALUES "
-        "('outbox', 7, 't', 'r', 'e', 1, now(), now())";
-    in(bury);
-    in(bury);
-    EXPECT_EQ(sure(place.admin().list_dead({})).size(), 2u);
 }
 
 TEST(PostgresOutbox, HoldsBackAPausedTopicAndGoesBackForItsRows) {
@@ -468,90 +341,6 @@ TEST(PostgresOutbox, TheWriterPutsEventsIntoTheApplicationsTransaction) {
         postgres_outbox_writer::open(session.handle(), {.table = "no_such_table"}).error().code,
         errc::not_found
     );
-}
-
-TEST(PostgresOutbox, LargeRowsStayWithinTheByteBudget) {
-    outbox_place place;
-    place.run(
-        "INSERT INTO {} (topic, key, value) SELECT 'orders', convert_to('k' || g, 'UTF8'), "
-        "convert_to(string_agg(md5((g * 1000 + i)::text), ''), 'UTF8') FROM generate_series(1, 1000) g, "
-        "generate_series(1, 576) i GROUP BY g"
-    );
-    loop_host home;
-    postgres_outbox source(home, {.server = place.server()});
-    row_id after;
-    std::size_t rows = 0;
-    for (bool more = true; more;) {
-        const auto reply = sure(home.await<fetch_reply>([&](auto done) {
-            source.fetch({.after = after, .rows_max = 2'000, .bytes_max = 1 << 20}, done);
-        }));
-        EXPECT_LE(reply.ahead->bytes(), (1u << 20) + (128u << 10));
-        ASSERT_FALSE(reply.ahead->rows().empty());
-        rows += reply.ahead->rows().size();
-        after = reply.ahead->rows().back().id;
-        more = reply.more;
-    }
-    EXPECT_EQ(rows, 1'000u);
-}
-
-/// A line of /proc/self/status in bytes.
-std::int64_t memory(const std::string& name) {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with(name + ":")) return std::stoll(line.substr(name.size() + 1)) * 1024;
-    return 0;
-}
-
-/// What the process needed at most, beyond what it has, while something was done.
-template <class F>
-std::int64_t peak_of(F what) {
-    std::ofstream("/proc/self/clear_refs") << "5";
-    const auto before = memory("VmRSS");
-    what();
-    return memory("VmHWM") - before;
-}
-
-TEST(PostgresOutbox, AReadStaysWithinItsBytesWhenRowsGrowAllAtOnce) {
-    outbox_place place;
-    place.run(
-        "INSERT INTO {} (topic, key, value) SELECT 't', 'k', repeat('v', CASE WHEN g <= 9000 THEN 20 ELSE "
-        "4000 "
-        "END)::bytea FROM generate_series(1, 18000) g"
-    );
-    loop_host home;
-    postgres_outbox source(home, {.server = place.server()});
-    const auto fetch = [&](std::int64_t after) {
-        return sure(home.await<fetch_reply>([&](auto done) {
-            source.fetch({.after = row_id{after}, .rows_max = 8'000, .bytes_max = 3 << 20}, done);
-        }));
-    };
-    EXPECT_LT(fetch(0).ahead->rows().size(), 1'000u) << "how large rows are is not known yet";
-    ASSERT_EQ(fetch(0).ahead->rows().size(), 8'000u);
-    std::size_t rows = 0;
-    EXPECT_LT(peak_of([&] { rows = fetch(9'000).ahead->rows().size(); }), 20 << 20);
-    EXPECT_GT(rows, 500u);
-}
-
-TEST(PostgresOutbox, AReadStaysWithinItsBytesWhenHeadersAreCompressedInTheTable) {
-    outbox_place place(support::services().postgres, goharvest_table);
-    place.run(
-        "INSERT INTO {} (create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys, "
-        "kafka_header_values) SELECT now(), 't', 'k', 'v', '{{a}}', ARRAY[repeat('h', 1000000)] FROM "
-        "generate_series(1, 60)"
-    );
-    loop_host home;
-    postgres_outbox source(home, {.server = place.server()});
-    std::size_t rows = 0;
-    const auto peak = peak_of([&] {
-        rows = sure(home.await<fetch_reply>([&](auto done) {
-                   source.fetch({.rows_max = 8'000, .bytes_max = 3 << 20}, done);
-               }))
-                   .ahead->rows()
-                   .size();
-    });
-    EXPECT_LT(peak, 20 << 20);
-    EXPECT_GE(rows, 1u);
-    EXPECT_LE(rows, 4u);
 }
 
 TEST(PostgresOutbox, SaysWhoMayStillFillAGap) {
