@@ -143,6 +143,9 @@ private:
         row_news news;
     };
 
+    /// In trouble, or put off; beyond, quiet ones are forgotten and judged anew, and all are put off.
+    static constexpr std::size_t topics_max = 1'000;
+
     /// At least so many eighths of the window, by rows or by bytes.
     [[nodiscard]] bool holds(std::size_t eighths) const noexcept;
     [[nodiscard]] bool is_full() const noexcept;
