@@ -324,19 +324,39 @@ topic_reader::topic_reader(const std::string& bootstrap, std::string topic, cons
     next_.assign(static_cast<std::size_t>(partitions), 0);
 }
 
+namespace {
+
+/// Of a topic that was just made not every broker knows the leader at once.
+std::int64_t end_of(
+    rd_kafka_t* client,
+    const std::string& topic,
+    std::int32_t partition,
+    std::chrono::steady_clock::time_point deadline
+) {
+    for (;;) {
+        std::int64_t low = 0;
+        std::int64_t high = 0;
+        const auto code =
+            ::rd_kafka_query_watermark_offsets(client, topic.c_str(), partition, &low, &high, patience_ms);
+        const bool settles = code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
+                             code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
+                             code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
+                             code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+        if (!settles || std::chrono::steady_clock::now() >= deadline) {
+            check(code, "the end of " + topic);
+            return high;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    }
+}
+
+}  // namespace
+
 std::vector<topic_record> topic_reader::read(std::chrono::milliseconds limit) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
     std::vector<std::int64_t> ends;
     for (std::size_t partition = 0; partition < next_.size(); ++partition) {
-        std::int64_t low = 0;
-        std::int64_t high = 0;
-        check(
-            ::rd_kafka_query_watermark_offsets(
-                handle_.get(), topic_.c_str(), static_cast<std::int32_t>(partition), &low, &high, patience_ms
-            ),
-            "the end of " + topic_
-        );
-        ends.push_back(high);
+        ends.push_back(end_of(handle_.get(), topic_, static_cast<std::int32_t>(partition), deadline));
     }
     auto complete = [&] {
         for (std::size_t partition = 0; partition < ends.size(); ++partition)
