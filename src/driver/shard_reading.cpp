@@ -127,8 +127,7 @@ void shard_driver::impl::report(shard_reader::notice what, const error& why) {
                 "shard.missing",
                 fmt::format(
                     "the stream does not have a shard that it lists ({}); the shard is kept and asked for "
-                    "again "
-                    "until it answers or is no longer listed",
+                    "again until it answers or is no longer listed",
                     why.detail
                 ));
             break;
@@ -137,8 +136,7 @@ void shard_driver::impl::report(shard_reader::notice what, const error& why) {
                 "shard.gone",
                 "the stream has deleted or expired the shard before its end was read (" + why.detail +
                     "); it is given back unfinished and read on if it is ever listed again, else what was "
-                    "not "
-                    "read of it is lost");
+                    "not read of it is lost");
             break;
         case shard_reader::notice::failing:
             say(log_level::error,

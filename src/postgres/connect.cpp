@@ -76,8 +76,7 @@ error late(const server& where, const PGconn* at, milliseconds limit) {
         false,
         fmt::format(
             "cannot connect to {}: host \"{}\" did not answer within {} ms; check the address, the network "
-            "and the "
-            "server",
+            "and the server",
             where.name,
             host == nullptr ? "" : host,
             limit.count()

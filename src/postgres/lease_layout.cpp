@@ -41,34 +41,27 @@ std::vector<std::string> lease_layout(std::string_view schema) {
         ),
         fmt::format(
             "CREATE TABLE IF NOT EXISTS {} ({}, format integer NOT NULL, version bigint NOT NULL, write_id "
-            "bigint "
-            "NOT NULL, stream_identity text NOT NULL, start text NOT NULL, start_at timestamptz, epoch_floor "
-            "bigint "
-            "NOT NULL, PRIMARY KEY (stream, group_name)) {}",
+            "bigint NOT NULL, stream_identity text NOT NULL, start text NOT NULL, start_at timestamptz, "
+            "epoch_floor bigint NOT NULL, PRIMARY KEY (stream, group_name)) {}",
             tables.group,
             group_of,
             storage
         ),
         fmt::format(
             "CREATE TABLE IF NOT EXISTS {} ({}, incarnation text COLLATE \"C\" NOT NULL, worker text NOT "
-            "NULL, "
-            "counter bigint NOT NULL, write_id bigint NOT NULL, lease_ns bigint NOT NULL, changes bigint NOT "
-            "NULL, "
-            "host text NOT NULL, boot_id text NOT NULL, pid_namespace text NOT NULL, pid bigint NOT NULL, "
-            "start_time bigint NOT NULL, updated_at timestamptz NOT NULL, "
-            "PRIMARY KEY (stream, group_name, incarnation)) {}",
+            "NULL, counter bigint NOT NULL, write_id bigint NOT NULL, lease_ns bigint NOT NULL, changes "
+            "bigint NOT NULL, host text NOT NULL, boot_id text NOT NULL, pid_namespace text NOT NULL, pid "
+            "bigint NOT NULL, start_time bigint NOT NULL, updated_at timestamptz NOT NULL, PRIMARY KEY "
+            "(stream, group_name, incarnation)) {}",
             tables.worker,
             group_of,
             storage
         ),
         fmt::format(
             "CREATE TABLE IF NOT EXISTS {} ({}, shard text COLLATE \"C\" NOT NULL, parents text[] NOT NULL, "
-            "owner "
-            "text NOT NULL, epoch bigint NOT NULL, version bigint NOT NULL, write_id bigint NOT NULL, "
-            "sequence text, "
-            "sub_sequence bigint, arrival timestamptz, finished_at timestamptz, updated_at timestamptz NOT "
-            "NULL, "
-            "PRIMARY KEY (stream, group_name, shard)) {}",
+            "owner text NOT NULL, epoch bigint NOT NULL, version bigint NOT NULL, write_id bigint NOT NULL, "
+            "sequence text, sub_sequence bigint, arrival timestamptz, finished_at timestamptz, updated_at "
+            "timestamptz NOT NULL, PRIMARY KEY (stream, group_name, shard)) {}",
             tables.shard,
             group_of,
             storage

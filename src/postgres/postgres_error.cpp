@@ -56,8 +56,7 @@ constexpr std::array verdicts{
         errc::unavailable,
         later,
         "it took longer than its limit, or an administrator cancelled it; the server is overloaded or a "
-        "transaction "
-        "holds a lock"},
+        "transaction holds a lock"},
     verdict{"57P03", errc::unavailable, later, "the server is starting, stopping or recovering"},
     verdict{"57P04", errc::not_found, later, "the database was dropped"},
     verdict{"57", errc::unavailable, later, "the server ended the connection; it may be restarting"},

@@ -74,8 +74,7 @@ result<table_name> parse_table_name(std::string_view given) {
             errc::invalid_argument,
             fmt::format(
                 "\"{}\" is not the name of a table: {}; write table or schema.table, with double quotes "
-                "around a "
-                "part that has dots, quotes or capital letters",
+                "around a part that has dots, quotes or capital letters",
                 given,
                 why
             )

@@ -131,8 +131,7 @@ result<void> group_thread::leave() {
         return fail(
             errc::invalid_argument,
             "the group is being left, but a callback of a stop token cannot wait for it; leave it from "
-            "another "
-            "thread"
+            "another thread"
         );
     }
     const std::lock_guard lock(thread_mutex_);

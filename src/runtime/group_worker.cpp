@@ -94,11 +94,7 @@ error group_worker::why_not(const std::string& resource) const {
             errc::conflict,
             retry_advice::never,
             false,
-            fmt::format(
-                "resource \"{}\" is acquired by this worker already; "
-                "use that lease",
-                resource
-            )};
+            fmt::format("resource \"{}\" is acquired by this worker already; use that lease", resource)};
     }
     if (found != shards.end() && !found->row.owner.value().empty()) {
         return {

@@ -124,10 +124,8 @@ void lease_leadership::look_for_unnamed() {
              {"detail",
               fmt::format(
                   "nobody serves outbox \"{}\" of the fleet, and this relay was not told of it; name the "
-                  "same "
-                  "outboxes, written alike, in every relay of the fleet (one that was taken out on purpose "
-                  "may "
-                  "stay so)",
+                  "same outboxes, written alike, in every relay of the fleet (one that was taken out on "
+                  "purpose may stay so)",
                   outbox.value()
               )}}
         );

@@ -164,8 +164,7 @@ result<void> configure(database& db, const open_options& options) {
             errc::permission_denied,
             fmt::format(
                 "cannot write {}: the file is read-only for this process; check mode and owner of the file "
-                "and of "
-                "its directory",
+                "and of its directory",
                 options.name
             )
         );

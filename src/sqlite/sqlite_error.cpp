@@ -39,8 +39,7 @@ verdict judge(int code, int of_system, std::string_view message) {
                 errc::unavailable,
                 retry_advice::after_delay,
                 "another connection holds it locked; end or shorten that transaction, and continue or end a "
-                "process "
-                "that was stopped in one"};
+                "process that was stopped in one"};
         case SQLITE_INTERRUPT:
             return {errc::cancelled, retry_advice::never, "this process is stopping"};
         case SQLITE_FULL:
@@ -64,8 +63,7 @@ verdict judge(int code, int of_system, std::string_view message) {
                 errc::permission_denied,
                 retry_advice::after_delay,
                 "the file, or the -wal and -shm files beside it, cannot be opened; check mode and owner of "
-                "the "
-                "file and of its directory"};
+                "the file and of its directory"};
         case SQLITE_NOTADB:
             return {
                 errc::corrupt,

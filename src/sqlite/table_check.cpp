@@ -32,8 +32,7 @@ result<void> check_columns(database& db, std::string_view table, std::string_vie
         errc::invalid_config,
         fmt::format(
             "the table {} in {} is not one of Millrace: it lacks the column(s) {}; use another file, or "
-            "rename "
-            "that table",
+            "rename that table",
             table,
             db.name(),
             missing

@@ -112,9 +112,8 @@ void add_reading_options(std::vector<option_spec>& options) {
         {.name = "read-bytes-per-second",
          .kind = option_kind::bytes,
          .placeholder = "SIZE",
-         .meaning =
-             "Bytes read of a shard in a second; 0 is no limit. Without it what the stream allows: 2MiB for "
-             "Kinesis",
+         .meaning = "Bytes read of a shard in a second; 0 is no limit. Without it what the stream allows: "
+                    "2MiB for Kinesis",
          .most = "1GiB",
          .example = "1MiB"}
     );

@@ -37,8 +37,7 @@ result<pass> without_token(const keys_from::instance& service, bool lost) {
     return wrong(
         errc::permission_denied,
         "gives no session token, and AWS_EC2_METADATA_V1_DISABLED forbids to ask without; in a container, "
-        "raise "
-        "the instance's hop limit to 2"
+        "raise the instance's hop limit to 2"
     );
 }
 
@@ -74,8 +73,7 @@ result<http_reply> get(
         return wrong(
             errc::permission_denied,
             "answers nothing without a session token, and its reply with one does not arrive; in a "
-            "container, "
-            "raise the instance's hop limit to 2"
+            "container, raise the instance's hop limit to 2"
         );
     }
     return reply->status == 404 ? wrong(errc::not_found, "does not know what was asked for")

@@ -46,8 +46,7 @@ public:
                 return wrong_line(
                     line,
                     "cannot be finished: it is open in the stream; leave \"finished\" out, or the line when "
-                    "it is "
-                    "of an older stream of this name"
+                    "it is of an older stream of this name"
                 );
             }
         }

@@ -50,9 +50,8 @@ error other_stream(std::string_view known, std::string_view listed) {
         false,
         fmt::format(
             "the group has checkpoints of the stream \"{}\", but this process reads \"{}\" (what follows "
-            "\"of\" "
-            "is the moment of creation in milliseconds); correct the region, the account or the endpoint, or "
-            "read it as another group or with another state; nothing was changed",
+            "\"of\" is the moment of creation in milliseconds); correct the region, the account or the "
+            "endpoint, or read it as another group or with another state; nothing was changed",
             known,
             listed
         )};

@@ -85,8 +85,7 @@ result<std::pair<hash_range, hash_range>> split_at(const hash_range& whole, cons
             errc::invalid_argument,
             fmt::format(
                 "hash {} does not split the range {} to {}; the second half must begin above the first and "
-                "not "
-                "above the last of these hashes",
+                "not above the last of these hashes",
                 at.to_string(),
                 whole.from.to_string(),
                 whole.to.to_string()

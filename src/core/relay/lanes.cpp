@@ -158,8 +158,7 @@ void lanes::convict(lane& which, work& out) {
         out.stop = *which.front().verdict;
         out.stop->detail = fmt::format(
             "row {} (topic \"{}\") can not be delivered and the policy is stop; correct or delete the row, "
-            "or "
-            "choose another policy: {}",
+            "or choose another policy: {}",
             row.id.value(),
             row.topic,
             which.front().verdict->detail

@@ -295,8 +295,7 @@ void relay_machine::plan_drain() {
             errc::unavailable,
             fmt::format(
                 "the relay stopped at its drain limit with {} rows in flight or not yet deleted; they may "
-                "come "
-                "twice; see whether the sink and the outbox answer, or raise the drain limit",
+                "come twice; see whether the sink and the outbox answer, or raise the drain limit",
                 unsure
             ),
             retry_advice::never,

@@ -148,10 +148,8 @@ lineage trace_lineage(std::span<const listed_shard> listed, std::span<const shar
 std::string contradiction_of(const shard_id& open_again) {
     return "shard " + open_again.value() +
            " is finished in this group, but open in the stream, so what is appended to it is not delivered: "
-           "the "
-           "stream was restored from a copy older than the end of that shard; stop the workers and begin "
-           "again "
-           "with `millrace group reset`, with --start at the time of the copy";
+           "the stream was restored from a copy older than the end of that shard; stop the workers and begin "
+           "again with `millrace group reset`, with --start at the time of the copy";
 }
 
 start_position start_of(const group_row& group) {

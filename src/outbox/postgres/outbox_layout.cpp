@@ -119,8 +119,7 @@ private:
             errc::invalid_config,
             fmt::format(
                 "the table {} is no outbox of Millrace or goharvest: {}; name another table by `?table=`, or "
-                "rename "
-                "this one and run `millrace outbox init`",
+                "rename this one and run `millrace outbox init`",
                 into_.table.shown(),
                 fault_
             ),
@@ -166,8 +165,7 @@ std::string outbox_column::as_bytes() const {
     if (is_one_of(type, text_arrays)) {
         return fmt::format(
             "(CASE WHEN cardinality(o.{0}) > 0 THEN (SELECT array_agg(convert_to(h.v, '{1}') ORDER BY h.n) "
-            "FROM "
-            "unnest(o.{0}) WITH ORDINALITY AS h(v, n)) END)",
+            "FROM unnest(o.{0}) WITH ORDINALITY AS h(v, n)) END)",
             name,
             encoding
         );
@@ -182,8 +180,7 @@ std::string outbox_column::from_bytes(const std::string& expression) const {
     if (is_one_of(type, text_arrays)) {
         return fmt::format(
             "coalesce((SELECT array_agg(convert_from(h.v, '{}') ORDER BY h.n) FROM unnest({}) WITH "
-            "ORDINALITY "
-            "AS h(v, n)), '{{}}'::text[])",
+            "ORDINALITY AS h(v, n)), '{{}}'::text[])",
             encoding,
             expression
         );
@@ -205,19 +202,15 @@ statement layout_query(const std::string& quoted) {
     return statement(
                "SELECT c.relkind = 'p', c.relkind IN ('r', 'p'), a.attname::text, a.atttypid::bigint, "
                "format_type(a.atttypid, a.atttypmod), EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = "
-               "c.oid AND "
-               "i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL), "
-               "(SELECT d.objid::bigint FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = "
-               "'S' WHERE "
-               "d.refclassid = 'pg_class'::regclass AND d.classid = 'pg_class'::regclass AND d.refobjid = "
-               "c.oid AND "
-               "d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i') LIMIT 1), "
+               "c.oid AND i.indkey[0] = a.attnum AND i.indisvalid AND i.indpred IS NULL), (SELECT "
+               "d.objid::bigint FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' "
+               "WHERE d.refclassid = 'pg_class'::regclass AND d.classid = 'pg_class'::regclass AND "
+               "d.refobjid = c.oid AND d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i') LIMIT 1), "
                "(SELECT oid::bigint FROM pg_database WHERE datname = current_database()), c.oid::bigint, "
                "(SELECT nspname::text FROM pg_namespace WHERE oid = c.relnamespace), c.relname::text, "
-               "a.attstorage IN ('e', 'p'), current_setting('server_encoding') = 'SQL_ASCII' "
-               "FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT "
-               "a.attisdropped "
-               "WHERE c.oid = to_regclass($1) ORDER BY a.attnum",
+               "a.attstorage IN ('e', 'p'), current_setting('server_encoding') = 'SQL_ASCII' FROM pg_class c "
+               "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped WHERE "
+               "c.oid = to_regclass($1) ORDER BY a.attnum",
                effect::reads,
                "look at the outbox in"
     )

@@ -30,8 +30,7 @@ result<std::optional<row_id>> put_events(
                 errc::invalid_argument,
                 fmt::format(
                     "the outbox {} has no column for the partition or the headers of event {}; run `millrace "
-                    "outbox "
-                    "init`, or leave them out",
+                    "outbox init`, or leave them out",
                     layout.table.shown(),
                     i + 1
                 )

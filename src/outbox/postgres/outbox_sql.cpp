@@ -100,8 +100,7 @@ std::string cut_columns() {
 std::string named_columns(const pieces& p) {
     return fmt::format(
         "o.id::bigint AS id, {} AS topic, {} AS key, {} AS value, {} AS names, {} AS vals, {} AS partition, "
-        "{} "
-        "AS ts, {} AS created",
+        "{} AS ts, {} AS created",
         p.topic,
         p.key,
         p.value,
@@ -129,9 +128,8 @@ std::string ahead_small(const pieces& p) {
 std::string exact(const pieces& p, std::string_view from, std::string_view bytes) {
     return fmt::format(
         "SELECT q.id{} FROM (SELECT r.*, sum(r.bytes) OVER w > {} AND sum(r.bytes) OVER w > r.bytes AS cut "
-        "FROM "
-        "(SELECT {}, {} AS bytes FROM {}) r WINDOW w AS (ORDER BY r.id ROWS UNBOUNDED PRECEDING)) q ORDER BY "
-        "q.id",
+        "FROM (SELECT {}, {} AS bytes FROM {}) r WINDOW w AS (ORDER BY r.id ROWS UNBOUNDED PRECEDING)) q "
+        "ORDER BY q.id",
         cut_columns(),
         bytes,
         named_columns(p),
@@ -165,9 +163,7 @@ std::string look(const pieces& p) {
     return fmt::format(
         "SELECT least((SELECT max(id)::numeric FROM {0}) - f.id + 1, ({1} / 48)::numeric + 1)::bigint, "
         "(extract(epoch FROM clock_timestamp() - f.created) * 1000)::bigint FROM (SELECT o.id, {2} AS "
-        "created "
-        "FROM {0} o "
-        "WHERE o.id > $1 ORDER BY o.id LIMIT 1) f",
+        "created FROM {0} o WHERE o.id > $1 ORDER BY o.id LIMIT 1) f",
         p.table,
         size,
         p.created
@@ -179,13 +175,12 @@ std::string holders(const pieces& p) {
         return fmt::format("(extract(epoch FROM clock_timestamp() - {}) * 1000)::bigint", since);
     };
     return fmt::format(
-        "SELECT DISTINCT l.pid, {}, {} FROM (SELECT pid, virtualtransaction FROM pg_locks WHERE {}) l "
-        "LEFT JOIN pg_stat_activity a ON a.pid = l.pid "
-        "LEFT JOIN pg_locks t ON l.pid IS NULL AND t.virtualtransaction = l.virtualtransaction AND "
-        "t.locktype "
-        "= 'transactionid' LEFT JOIN pg_prepared_xacts x ON x.transaction = t.transactionid "
-        "WHERE NOT EXISTS (SELECT 1 FROM pg_locks m WHERE m.virtualtransaction = l.virtualtransaction AND "
-        "m.locktype = 'advisory' AND m.classid = {} AND m.objid = {}) ORDER BY 2 DESC NULLS LAST LIMIT 10",
+        "SELECT DISTINCT l.pid, {}, {} FROM (SELECT pid, virtualtransaction FROM pg_locks WHERE {}) l LEFT "
+        "JOIN pg_stat_activity a ON a.pid = l.pid LEFT JOIN pg_locks t ON l.pid IS NULL AND "
+        "t.virtualtransaction = l.virtualtransaction AND t.locktype = 'transactionid' LEFT JOIN "
+        "pg_prepared_xacts x ON x.transaction = t.transactionid WHERE NOT EXISTS (SELECT 1 FROM pg_locks m "
+        "WHERE m.virtualtransaction = l.virtualtransaction AND m.locktype = 'advisory' AND m.classid = {} "
+        "AND m.objid = {}) ORDER BY 2 DESC NULLS LAST LIMIT 10",
         age("coalesce(a.xact_start, x.prepared)"),
         age("a.query_start"),
         p.locks,
@@ -208,13 +203,10 @@ std::string bury(const pieces& p, bool only_parked) {
     }
     return fmt::format(
         "WITH moved AS (DELETE FROM {0} o WHERE o.id = ANY ($1::bigint[]) AND {1} RETURNING o.id::bigint AS "
-        "id, {2} AS "
-        "topic, {3} AS key, {4} AS value, {5} AS names, {6} AS vals, {7} AS partition, {8} AS ts, {9} AS "
-        "created) "
-        "INSERT INTO {10} (outbox, id, lane, topic, key, value, header_names, header_values, partition, "
-        "\"timestamp\", created_at, reason, error, attempts, first_at, last_at) "
-        "SELECT {11}, id, {12}, topic::text, key, value, names, vals, partition, ts, created, $5, $6, "
-        "$7::bigint::integer, "
+        "id, {2} AS topic, {3} AS key, {4} AS value, {5} AS names, {6} AS vals, {7} AS partition, {8} AS ts, "
+        "{9} AS created) INSERT INTO {10} (outbox, id, lane, topic, key, value, header_names, header_values, "
+        "partition, \"timestamp\", created_at, reason, error, attempts, first_at, last_at) SELECT {11}, id, "
+        "{12}, topic::text, key, value, names, vals, partition, ts, created, $5, $6, $7::bigint::integer, "
         "clock_timestamp() - make_interval(secs => {13} / 1e6::float8), clock_timestamp() FROM moved",
         p.table,
         condition,
@@ -248,10 +240,8 @@ outbox_sql::outbox_sql(const outbox_layout& of) {
         p,
         fmt::format(
             "unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS g(lo, hi, n) CROSS JOIN LATERAL (SELECT "
-            "o.* "
-            "FROM {} o "
-            "WHERE o.id BETWEEN g.lo AND g.hi AND {} <> ALL ($3) ORDER BY o.id LIMIT $4) o ORDER BY g.n, "
-            "o.id LIMIT $4",
+            "o.* FROM {} o WHERE o.id BETWEEN g.lo AND g.hi AND {} <> ALL ($3) ORDER BY o.id LIMIT $4) o "
+            "ORDER BY g.n, o.id LIMIT $4",
             p.table,
             p.topic_text
         ),
@@ -260,8 +250,7 @@ outbox_sql::outbox_sql(const outbox_layout& of) {
     status = millrace::postgres::status(p);
     writers = fmt::format(
         "SELECT virtualtransaction, locktype = 'advisory' FROM pg_locks WHERE ({}) OR (database = {} AND "
-        "locktype = "
-        "'advisory' AND classid = {} AND objid = {})",
+        "locktype = 'advisory' AND classid = {} AND objid = {})",
         p.locks,
         of.database,
         own_mark,

@@ -192,10 +192,8 @@ result<outbox_stats> postgres_outbox_admin::stats() {
     batch.emplace_back(
         fmt::format(
             "SELECT (SELECT count(*) FROM {0}), (SELECT count(*) FROM {1} WHERE outbox = {3}), (SELECT "
-            "count(*) FROM {2} "
-            "WHERE outbox = {3}), (SELECT (extract(epoch FROM clock_timestamp() - {4}) * 1000000)::bigint "
-            "FROM {0} o "
-            "ORDER BY o.id LIMIT 1)",
+            "count(*) FROM {2} WHERE outbox = {3}), (SELECT (extract(epoch FROM clock_timestamp() - {4}) * "
+            "1000000)::bigint FROM {0} o ORDER BY o.id LIMIT 1)",
             layout_.table.quoted(),
             tables_.dead,
             tables_.parked,
@@ -317,10 +315,8 @@ result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& wh
     statement stay(
         fmt::format(
             "SELECT d.id FROM {0} d WHERE d.outbox = {2} AND {3} AND (d.lane = ANY ($4::bytea[])) IS NOT "
-            "TRUE "
-            "AND ({4} OR EXISTS (SELECT 1 FROM {1} p WHERE p.outbox = d.outbox AND p.lane = d.lane)) ORDER "
-            "BY "
-            "d.id",
+            "TRUE AND ({4} OR EXISTS (SELECT 1 FROM {1} p WHERE p.outbox = d.outbox AND p.lane = d.lane)) "
+            "ORDER BY d.id",
             tables_.dead,
             tables_.parked,
             name_,
@@ -397,9 +393,7 @@ result<std::uint64_t> postgres_outbox_admin::drop_dead(const dead_selection& whi
         .emplace_back(
             fmt::format(
                 "DELETE FROM {0} p WHERE p.outbox = {2} AND p.lane = ANY ($1::bytea[]) AND NOT EXISTS "
-                "(SELECT "
-                "1 FROM {1} d "
-                "WHERE d.outbox = p.outbox AND d.lane = p.lane)",
+                "(SELECT 1 FROM {1} d WHERE d.outbox = p.outbox AND d.lane = p.lane)",
                 tables_.parked,
                 tables_.dead,
                 name_

@@ -64,8 +64,7 @@ result<row_id> postgres_outbox_writer::add(const event& what) {
     if ((what.partition && !has_partition_) || (!what.headers.empty() && !has_headers_)) {
         return invalid(fmt::format(
             "the outbox {} has no column for the event's partition or headers; run `millrace outbox init`, "
-            "or leave "
-            "them out",
+            "or leave them out",
             options_.table
         ));
     }
@@ -81,8 +80,7 @@ result<row_id> postgres_outbox_writer::add(const event& what) {
     if (bytes > options_.event_bytes_max) {
         return invalid(fmt::format(
             "the event for topic \"{}\" has {} bytes, and the limit is {}; store large data elsewhere and "
-            "send a "
-            "reference, or raise event_bytes_max",
+            "send a reference, or raise event_bytes_max",
             what.topic,
             bytes,
             options_.event_bytes_max

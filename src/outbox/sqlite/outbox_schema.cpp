@@ -65,14 +65,11 @@ constexpr const char* layout =
 constexpr const char* upgrade_dead =
     "ALTER TABLE outbox_dead RENAME TO outbox_dead_1;\n"
     "CREATE TABLE outbox_dead (entry INTEGER PRIMARY KEY, id INTEGER NOT NULL, topic TEXT NOT NULL, key "
-    "BLOB, "
-    "value BLOB, headers TEXT, partition INTEGER, created_at INTEGER NOT NULL, reason TEXT NOT NULL, "
+    "BLOB, value BLOB, headers TEXT, partition INTEGER, created_at INTEGER NOT NULL, reason TEXT NOT NULL, "
     "error TEXT NOT NULL, attempts INTEGER NOT NULL, first_at INTEGER NOT NULL, last_at INTEGER NOT NULL);\n"
     "INSERT INTO outbox_dead (id, topic, key, value, headers, partition, created_at, reason, error, "
-    "attempts, "
-    "first_at, last_at) SELECT id, topic, key, value, headers, partition, created_at, reason, error, "
-    "attempts, "
-    "first_at, last_at FROM outbox_dead_1 ORDER BY id;\n"
+    "attempts, first_at, last_at) SELECT id, topic, key, value, headers, partition, created_at, reason, "
+    "error, attempts, first_at, last_at FROM outbox_dead_1 ORDER BY id;\n"
     "DROP TABLE outbox_dead_1;\n"
     "CREATE INDEX outbox_dead_id ON outbox_dead (id);\n"
     "UPDATE outbox_meta SET schema_version = 2;\n";
@@ -117,8 +114,7 @@ result<bool> check_table(sqlite3* db, std::string_view file) {
             errc::invalid_config,
             fmt::format(
                 "the table outbox in {} is not one of Millrace: it lacks the column(s) {}; use another "
-                "database, "
-                "or rename that table and run `millrace outbox init`",
+                "database, or rename that table and run `millrace outbox init`",
                 file,
                 missing
             )
@@ -133,8 +129,7 @@ result<bool> check_table(sqlite3* db, std::string_view file) {
         errc::invalid_config,
         fmt::format(
             "the column id of the table outbox in {} is not AUTOINCREMENT, so ids could come twice; rename "
-            "the table "
-            "and run `millrace outbox init`",
+            "the table and run `millrace outbox init`",
             file
         )
     );

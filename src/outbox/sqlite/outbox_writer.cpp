@@ -42,8 +42,7 @@ result<void> check_event(const event& what, std::size_t bytes, std::size_t limit
         errc::invalid_argument,
         fmt::format(
             "the event for topic \"{}\" has {} bytes, and the limit is {}; store large data elsewhere and "
-            "send a "
-            "reference, or raise event_bytes_max",
+            "send a reference, or raise event_bytes_max",
             what.topic,
             bytes,
             limit

@@ -197,9 +197,8 @@ void lease_table::warn_of_expiry(const std::string& why) {
          {"detail",
           fmt::format(
               "rows of workers that ended while no other ran are not deleted by themselves ({}); nothing "
-              "else "
-              "depends on it; allow dynamodb:DescribeTimeToLive and dynamodb:UpdateTimeToLive, or run: {} "
-              "--time-to-live-specification Enabled=true,AttributeName={}",
+              "else depends on it; allow dynamodb:DescribeTimeToLive and dynamodb:UpdateTimeToLive, or run: "
+              "{} --time-to-live-specification Enabled=true,AttributeName={}",
               why,
               command("update-time-to-live", name_),
               lease_items::expiry

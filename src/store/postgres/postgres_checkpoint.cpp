@@ -46,9 +46,8 @@ result<void> begin_limited(PGconn* db, std::string_view mode, std::int64_t lock_
         db,
         fmt::format(
             "BEGIN{}; SET LOCAL lock_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {}; "
-            "SELECT "
-            "set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = "
-            "'off'",
+            "SELECT set_config('synchronous_commit', 'local', true) WHERE "
+            "current_setting('synchronous_commit') = 'off'",
             mode,
             lock_ms,
             idle_ms

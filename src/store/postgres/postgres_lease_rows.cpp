@@ -189,8 +189,7 @@ result<void> ensure_lease_tables(connection& db, std::string_view schema) {
             errc::wrong_version,
             fmt::format(
                 "the lease tables of schema \"{}\" in {} have version {}, and this program knows versions up "
-                "to {}; "
-                "use the newer program, or another schema",
+                "to {}; use the newer program, or another schema",
                 schema,
                 db.name(),
                 *found,

@@ -127,8 +127,7 @@ std::optional<std::vector<shard_id>> parents_from_json(std::string_view json) {
 
 constexpr std::string_view worker_columns =
     "worker, incarnation, counter, write_id, lease_ns, changes, host, boot_id, pid_namespace, pid, "
-    "start_time, "
-    "updated_at";
+    "start_time, updated_at";
 constexpr std::string_view shard_columns =
     "shard, parents, owner, epoch, version, write_id, sequence, sub_sequence, arrival, finished_at, "
     "updated_at";
@@ -331,8 +330,7 @@ result<std::int64_t> usable_schema(database& db) {
             errc::wrong_version,
             fmt::format(
                 "the lease tables in {} have version {}, and this program knows versions up to {}; use the "
-                "newer "
-                "program, or another file",
+                "newer program, or another file",
                 db.name(),
                 *found,
                 known

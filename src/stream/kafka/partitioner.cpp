@@ -19,8 +19,7 @@ result<partitioner> partitioner::named(std::string_view name) {
         errc::invalid_config,
         fmt::format(
             "the Kafka property partitioner={}: not known; use murmur2_random (as Java does), murmur2, "
-            "consistent, "
-            "consistent_random, fnv1a or fnv1a_random",
+            "consistent, consistent_random, fnv1a or fnv1a_random",
             name
         )
     );

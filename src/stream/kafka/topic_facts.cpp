@@ -78,8 +78,7 @@ std::optional<error> suspicion(
     if (bytes > topic.row_bytes_max)
         return refused(fmt::format(
             "a record of {} bytes before compression is above its max.message.bytes of {}; raise that limit "
-            "or "
-            "write smaller events",
+            "or write smaller events",
             bytes,
             topic.row_bytes_max
         ));

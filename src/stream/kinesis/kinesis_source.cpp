@@ -375,11 +375,9 @@ void kinesis_source::impl::warn_of_foreign(
          {"detail",
           fmt::format(
               "{} records of an aggregate were left out, for the hashes of their keys are of other shards, "
-              "and "
-              "so it may be with later ones; that is right for aggregates of the Kinesis Producer Library, "
-              "which "
-              "sends them there again, but a producer that aggregates all keys under one must stop that, or "
-              "they are not processed",
+              "and so it may be with later ones; that is right for aggregates of the Kinesis Producer "
+              "Library, which sends them there again, but a producer that aggregates all keys under one must "
+              "stop that, or they are not processed",
               left_out
           )}}
     );

@@ -106,8 +106,7 @@ result<shard_entry> local_admin::impl::open_shard(const change& in, const shard_
         errc::conflict,
         fmt::format(
             "{} of stream \"{}\" in {} is closed: it was split or merged before; `millrace stream describe` "
-            "shows "
-            "the open ones",
+            "shows the open ones",
             shard.value(),
             in.stream.name,
             db.name()

@@ -58,8 +58,7 @@ result<append_transaction> append_transaction::begin(
     if (!open) return tl::unexpected(std::move(open.error()));
     auto insert = db.prepare(
         "INSERT INTO millrace_stream_record (shard, sequence, arrival, key, data, headers) VALUES (?1, ?2, "
-        "?3, ?4, "
-        "?5, ?6)"
+        "?3, ?4, ?5, ?6)"
     );
     if (!insert) return tl::unexpected(damaged(std::move(insert.error())));
     ++cache.transactions_;

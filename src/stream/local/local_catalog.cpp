@@ -155,8 +155,7 @@ result<shard_entry> find_shard(sqlite::database& db, const stream_row& stream, c
         errc::not_found,
         fmt::format(
             "shard \"{}\" of stream \"{}\" does not exist in {}, or was trimmed away; the stream has made {} "
-            "to "
-            "{}, `millrace stream describe` lists them",
+            "to {}, `millrace stream describe` lists them",
             shard.value(),
             stream.name,
             db.name(),

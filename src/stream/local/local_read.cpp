@@ -52,8 +52,7 @@ tl::unexpected<error> trimmed(
         errc::position_trimmed,
         fmt::format(
             "records of {} of stream \"{}\" in {} from sequence number {} up to {} were trimmed before they "
-            "were "
-            "read; read on from the trim horizon, and keep records for longer than readers may lag",
+            "were read; read on from the trim horizon, and keep records for longer than readers may lag",
             shard.value(),
             view.stream.name,
             db.name(),
@@ -71,9 +70,8 @@ result<std::uint64_t> sequence_after(
             errc::invalid_argument,
             fmt::format(
                 "sequence number {} of {} was never given by stream \"{}\" in {}, whose next number is {}; "
-                "the "
-                "position belongs to another stream, or the file was restored from an older copy; reset the "
-                "group",
+                "the position belongs to another stream, or the file was restored from an older copy; reset "
+                "the group",
                 last.sequence.to_string(),
                 shard.value(),
                 view.stream.name,

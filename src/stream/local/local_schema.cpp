@@ -101,8 +101,7 @@ result<void> check_is_no_stream(const std::string& file) {
         errc::not_found,
         fmt::format(
             "cannot open local:{0}: \"{1}\" is a file and no directory; a sink is the file alone, local:{1}, "
-            "and "
-            "the topic of each event names its stream",
+            "and the topic of each event names its stream",
             file,
             parent.string()
         )

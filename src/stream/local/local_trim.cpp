@@ -30,8 +30,7 @@ result<cut> decide(const stream_row& stream, const local_trim& what, const local
         errc::invalid_argument,
         fmt::format(
             "stream \"{}\" has no retention, so nothing in it is too old; say up to which sequence number or "
-            "time "
-            "to trim",
+            "time to trim",
             stream.name
         )
     );
@@ -82,8 +81,7 @@ result<removed> remove_some(
     if (done) {
         done = db.run(
             "UPDATE millrace_stream_shard SET trimmed_sequence = ?2, records = records - ?3, bytes = bytes - "
-            "?4 "
-            "WHERE id = ?1",
+            "?4 WHERE id = ?1",
             shard->id,
             some->last,
             some->records,
