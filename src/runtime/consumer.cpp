@@ -185,6 +185,10 @@ private:
 };
 
 result<void> consumer_run::open(const consumer_urls& urls, record_handler& handler) {
+    if (settings_.stop_on_signals) {  // first, so that what is opened is given back, too
+        ignore_broken_pipes();
+        loop_.on_signals([this](int) { end({}); });
+    }
     auto source = open_source(urls.stream, loop_);
     if (!source) return tl::unexpected(std::move(source.error()));
     source_ = std::move(*source);
@@ -215,10 +219,6 @@ result<void> consumer_run::open(const consumer_urls& urls, record_handler& handl
 
 result<consumer_status> consumer_run::go(const std::stop_token& stop) {
     const std::stop_callback on_stop(stop, [this] { loop_.post([this] { end({}); }); });
-    if (settings_.stop_on_signals) {
-        ignore_broken_pipes();
-        loop_.on_signals([this](int) { end({}); });
-    }
     checks_.add([this](completion<void> done) {
         const bool waits = !settings_.idle_exit;
         source_->list_shards([waits, done = std::move(done)](result<stream_listing> listed) {

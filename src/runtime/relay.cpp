@@ -164,6 +164,10 @@ bool is_a_file(const url& where) {
 }
 
 result<void> relay_run::open(const relay_urls& urls) {
+    if (settings_.stop_on_signals) {  // first, so that what is opened is given back, too
+        ignore_broken_pipes();
+        loop_.on_signals([this](int) { end({}); });
+    }
     urls_ = urls.outboxes;
     sink_is_a_file_ = is_a_file(urls.sink);
     for (const auto& outbox : urls_) {
@@ -248,10 +252,6 @@ void relay_run::add_lead(std::unique_ptr<leadership> by, std::vector<outbox_rela
 
 result<relay_status> relay_run::go(const std::stop_token& stop) {
     const std::stop_callback on_stop(stop, [this] { loop_.post([this] { end({}); }); });
-    if (settings_.stop_on_signals) {
-        ignore_broken_pipes();
-        loop_.on_signals([this](int) { end({}); });
-    }
     publish_status();
     for (std::size_t i = 0; i < outboxes_.size(); ++i)
         look_first(i);

@@ -59,8 +59,7 @@ public:
                 ++crashes;
                 break;
             default:
-                ASSERT_TRUE(support::eventually(10s, [&] { return member.process.handles(SIGTERM); }));
-                member.process.signal(SIGTERM);
+                member.process.ask_to_end();
                 const auto ended = member.process.wait(15s);
                 ASSERT_TRUE(ended) << member.name << " did not end after SIGTERM";
                 EXPECT_EQ(ended->status, 0) << member.name;
@@ -133,8 +132,7 @@ TEST(Chaos, NothingIsLostOrReorderedWhileEverythingIsKilledPausedStoppedAndResha
         seen = members.check().distinct();
     }
     for (auto& member : members.members()) {
-        ASSERT_TRUE(support::eventually(10s, [&] { return member.process.handles(SIGTERM); }));
-        member.process.signal(SIGTERM);
+        member.process.ask_to_end();
     }
     for (auto& member : members.members()) {
         const auto ended = member.process.wait(20s);

@@ -193,7 +193,7 @@ TEST_P(KinesisGroupTakeover, AWorkerThatStopsCleanlyHandsOverAtOnceAndNothingCom
     ASSERT_NO_FATAL_FAILURE(start_two(long_lease, machine::another));
     const auto before = watch->stays();
     const auto begin = clock::now();
-    workers->members()[0].process.signal(SIGTERM);
+    workers->members()[0].process.ask_to_end();
     ASSERT_TRUE(has("two", open_shards / 2, before)) << workers->log();
     const auto took = since(begin, clock::now());
     report("the shards of a worker that stops", took);

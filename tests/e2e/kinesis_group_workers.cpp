@@ -10,7 +10,6 @@ namespace millrace::e2e {
 
 namespace {
 
-constexpr std::chrono::seconds start_limit{20};
 constexpr std::chrono::seconds stop_limit{30};
 
 std::string in_ms(std::chrono::milliseconds time) {
@@ -71,8 +70,7 @@ void worker_fleet::kill(std::size_t index) {
 std::optional<int> worker_fleet::stop(std::size_t index) {
     auto& one = members_.at(index).process;
     if (one.running()) {
-        support::eventually(start_limit, [&] { return one.handles(SIGTERM); });
-        one.signal(SIGTERM);
+        one.ask_to_end();
     }
     const auto ended = one.wait(stop_limit);
     return ended ? std::optional(ended->status) : std::nullopt;

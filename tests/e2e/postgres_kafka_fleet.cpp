@@ -10,7 +10,6 @@ namespace millrace::e2e {
 namespace {
 
 constexpr const char* program = MILLRACE_PROGRAM;
-constexpr std::chrono::seconds start_limit{20};
 constexpr std::chrono::seconds stop_limit{30};
 
 std::string in_ms(std::chrono::milliseconds time) {
@@ -69,8 +68,7 @@ void relay_fleet::pause(std::size_t index) {
 
 std::optional<int> relay_fleet::restart(std::size_t index) {
     auto& relay = relays_.at(index);
-    support::eventually(start_limit, [&] { return relay.handles(SIGTERM); });
-    relay.signal(SIGTERM);
+    relay.ask_to_end();
     const auto ended = relay.wait(stop_limit);
     if (!ended) return std::nullopt;
     relay = launch(index);
@@ -79,8 +77,7 @@ std::optional<int> relay_fleet::restart(std::size_t index) {
 
 bool relay_fleet::stop() {
     for (auto& relay : relays_) {
-        support::eventually(start_limit, [&] { return relay.handles(SIGTERM); });
-        relay.signal(SIGTERM);
+        relay.ask_to_end();
     }
     bool all = true;
     for (auto& relay : relays_) {

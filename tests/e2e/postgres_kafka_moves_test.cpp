@@ -108,7 +108,7 @@ TEST(PostgresKafkaMoves, GoesOnBehindTheStandbyThatIsPromoted) {
         if (values.empty() || values.back() != record.value) values.push_back(record.value.value_or(""));
     }
     EXPECT_THAT(values, ElementsAre("1", "2", "3"));
-    relay.signal(SIGTERM);
+    relay.ask_to_end();
     EXPECT_TRUE(relay.wait(10s));
 }
 

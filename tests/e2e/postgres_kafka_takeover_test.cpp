@@ -83,7 +83,7 @@ TEST_F(PostgresKafkaTakeover, AKilledLeaderIsReplacedAtOnceOnTheSameMachine) {
 
 TEST_F(PostgresKafkaTakeover, ALeaderThatIsToldToStopHandsOverAtOnceAndEndsWell) {
     ASSERT_NO_FATAL_FAILURE(start_by_lease("10s"));
-    leader->signal(SIGTERM);
+    leader->ask_to_end();
     const auto ended = leader->wait(10s);
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->status, 0);
@@ -119,7 +119,7 @@ TEST_F(PostgresKafkaTakeover, OfAKafkaGroupAKilledLeaderIsReplacedWithinTheSessi
 
 TEST_F(PostgresKafkaTakeover, OfAKafkaGroupALeaderThatIsToldToStopHandsOverWithoutATimeOut) {
     ASSERT_NO_FATAL_FAILURE(start_by_group());
-    leader->signal(SIGTERM);
+    leader->ask_to_end();
     const auto ended = leader->wait(10s);
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->status, 0);

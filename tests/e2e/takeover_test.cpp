@@ -111,7 +111,7 @@ TEST_F(Takeover, AWaitingRelayTakesOverWhenTheLeaderIsKilled) {
 TEST_F(Takeover, AWorkerThatStopsCleanlyHandsOverWithoutADuplicate) {
     ASSERT_NO_FATAL_FAILURE(start({.relays = 1, .workers = 2, .lease = long_lease}));
     auto& leaving = members_.members()[worker].process;
-    leaving.signal(SIGTERM);
+    leaving.ask_to_end();
     const auto ended = leaving.wait(5s);
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->status, 0);

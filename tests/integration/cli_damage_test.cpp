@@ -87,7 +87,7 @@ TEST_F(CliDamage, AMissingTableOfAStreamFinishesNoShard) {
     ok(relay_once());
     EXPECT_TRUE(support::eventually(30s, [&] { return lines(printed("live")) == 40; })) << said("live");
     EXPECT_THAT(said("live"), testing::Not(HasSubstr("shard.gone")));
-    live.signal(SIGTERM);
+    live.ask_to_end();
     EXPECT_TRUE(live.wait(15s));
 }
 
@@ -111,7 +111,7 @@ TEST_F(CliDamage, AnOlderCopyOfAStreamInItsPlaceForAWhileLosesNothing) {
     put(40);
     ok(relay_once());
     EXPECT_TRUE(support::eventually(60s, [&] { return lines(printed("live")) == 60; })) << said("live");
-    live.signal(SIGTERM);
+    live.ask_to_end();
     EXPECT_TRUE(live.wait(15s));
 }
 
@@ -213,7 +213,7 @@ TEST_F(CliDamage, ARelayOnceBesideALiveOneSaysSoAndEndsWhenTheOutboxIsEmpty) {
     EXPECT_EQ(done.status, 0) << done.errors;
     EXPECT_EQ(done.output, "delivered 0 events\n");
     EXPECT_THAT(done.errors, HasSubstr("relay.behind_another outbox=" + outbox() + " leader=the-first"));
-    live.signal(SIGTERM);
+    live.ask_to_end();
     EXPECT_TRUE(live.wait(15s));
 }
 
@@ -230,7 +230,7 @@ TEST_F(CliDamage, ARelayOnceBesideALiveOneWaitsWhileRowsAreThere) {
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->status, 0) << said("second");
     EXPECT_EQ(printed("second"), "delivered 0 events\n");
-    live.signal(SIGTERM);
+    live.ask_to_end();
     EXPECT_TRUE(live.wait(15s));
 }
 

@@ -108,7 +108,7 @@ TEST_F(CliImport, IsRefusedWhileAWorkerLives) {
     const auto refused = import(at(0), {"--force"});
     EXPECT_EQ(refused.status, 1);
     EXPECT_THAT(refused.errors, HasSubstr("stop all workers first"));
-    worker.signal(SIGTERM);
+    worker.ask_to_end();
     ASSERT_TRUE(worker.wait(std::chrono::seconds{20}));
     EXPECT_EQ(import(at(0), {"--force"}).status, 0);
 }

@@ -113,7 +113,7 @@ struct CliOutage : Cli {
     }
     void end() {
         for (auto* process : {&relay_, &consumer_}) {
-            (*process)->signal(SIGTERM);
+            (*process)->ask_to_end();
             const auto ended = (*process)->wait(15s);
             ASSERT_TRUE(ended);
             EXPECT_EQ(ended->status, 0) << said("relay") << said("consumer");
@@ -169,8 +169,8 @@ TEST_F(CliOutage, WhileTheDatabaseIsLockedAStopStillEndsWithinTheDrainLimit) {
     const write_lock state_lock(path("state.db"));
     const write_lock outbox_lock(path("shop.db"));
     const auto began = std::chrono::steady_clock::now();
-    consumer.signal(SIGTERM);
-    relay.signal(SIGTERM);
+    consumer.ask_to_end();
+    relay.ask_to_end();
     for (auto* process : {&consumer, &relay}) {
         const auto ended = process->wait(15s);
         ASSERT_TRUE(ended);

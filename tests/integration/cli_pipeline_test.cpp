@@ -36,7 +36,7 @@ TEST_F(CliPipeline, AnIdleExitAwaitsWhetherAllShardsMayBeTaken) {
     const auto refused = millrace(consume({"--all-shards", "--idle-exit", "0.1"}));
     EXPECT_EQ(refused.status, 1) << refused.errors;
     EXPECT_THAT(refused.errors, HasSubstr("worker \"w1\" (process " + std::to_string(worker.pid())));
-    worker.signal(SIGTERM);
+    worker.ask_to_end();
     ASSERT_TRUE(worker.wait(15s));
     EXPECT_EQ(millrace(consume({"--all-shards", "--idle-exit", "0.1"})).status, 0);
 }
@@ -168,7 +168,7 @@ TEST_F(CliPipeline, ASecondSignalEndsAtOnce) {
     ASSERT_TRUE(support::eventually(10s, [&] {
         return ::ioctl(reader, FIONREAD, &full) == 0 && full >= 60'000;
     }));
-    consumer.signal(SIGTERM);
+    consumer.ask_to_end();
     EXPECT_FALSE(consumer.wait(300ms)) << support::read_file(path("err"));
     consumer.signal(SIGTERM);
     const auto end = consumer.wait(2s);

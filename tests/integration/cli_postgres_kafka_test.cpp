@@ -245,7 +245,7 @@ TEST_F(CliPostgresKafka, ARelayWaitsForWhatIsMissingAndSaysSo) {
     make_outbox();
     put("k", "v");
     EXPECT_TRUE(support::eventually(20s, [&] { return !delivered().empty(); })) << said("relay");
-    running.signal(SIGTERM);
+    running.ask_to_end();
     const auto ended = running.wait(10s);
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->status, 0) << said("relay");
@@ -305,7 +305,7 @@ TEST_F(CliPostgresKafka, AnUnknownTopicHoldsUpItsOwnRowsAlone) {
     kafka.create_topic(topic + "_missing", 1);
     EXPECT_TRUE(support::eventually(40s, [&] { return stats().find("\"backlog\":0") != std::string::npos; }))
         << said("relay");
-    running.signal(SIGTERM);
+    running.ask_to_end();
     ASSERT_TRUE(running.wait(10s));
     EXPECT_EQ(support::read_topic(services().kafka, topic + "_missing").size(), 1u);
     EXPECT_THAT(said("relay"), Not(HasSubstr("lost?"))) << "no payload in a log";
@@ -342,11 +342,11 @@ TEST_F(CliPostgresKafka, ASecondRelayWaitsAndTakesOver) {
     put("k", "1");
     ASSERT_TRUE(support::eventually(20s, [&] { return delivered().size() == 1; })) << said("first");
     auto second = start(relay({"--worker", "r2"}), "second");
-    first.signal(SIGTERM);
+    first.ask_to_end();
     ASSERT_TRUE(first.wait(10s));
     put("k", "2");
     EXPECT_TRUE(support::eventually(10s, [&] { return delivered().size() == 2; })) << said("second");
-    second.signal(SIGTERM);
+    second.ask_to_end();
     ASSERT_TRUE(second.wait(10s));
     EXPECT_THAT(delivered(), ElementsAre("1", "2"));
 }
@@ -390,7 +390,7 @@ TEST_F(CliPostgresKafka, TheAdminPortTellsOfBacklogAgeAndHolders) {
     );
     other.execute("COMMIT");
     EXPECT_TRUE(support::eventually(20s, [&] { return delivered().size() == 2; }));
-    running.signal(SIGTERM);
+    running.ask_to_end();
     ASSERT_TRUE(running.wait(10s));
 }
 

@@ -159,7 +159,7 @@ TEST_F(CliPut, ASignalWritesWhatWasReadAndSaysHowFarThatIs) {
         int unread = 1;
         return ::ioctl(pipe, FIONREAD, &unread) == 0 && unread == 0;
     }));
-    put.signal(SIGTERM);
+    put.ask_to_end();
     const auto ended = put.wait(std::chrono::seconds{15});
     ::close(pipe);
     ASSERT_TRUE(ended);

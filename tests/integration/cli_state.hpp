@@ -80,7 +80,7 @@ struct CliState : Cli {
         one.signal(SIGKILL);
         ASSERT_TRUE(one.wait(std::chrono::seconds{10}));
         EXPECT_TRUE(shared_by(1)) << boost::json::serialize(status());
-        two.signal(SIGTERM);
+        two.ask_to_end();
         const auto ended = two.wait(std::chrono::seconds{20});
         ASSERT_TRUE(ended);
         EXPECT_EQ(ended->status, 0) << said("two");

@@ -116,7 +116,7 @@ TEST_F(ExactlyOnce, EffectsAreExactlyThoseOfTheRecordsWhileWorkersAreKilledAndPa
     }
     expect_all_counted(60s);
     for (auto& one : workers) {
-        one.signal(SIGTERM);
+        one.ask_to_end();
         const auto ended = one.wait(15s);
         ASSERT_TRUE(ended);
         EXPECT_EQ(ended->status, 0) << support::read_file(files.folder.path() / "errors");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <thread>
 
 #include <librdkafka/rdkafka.h>
 

@@ -144,6 +144,11 @@ void process::signal(int number) const {
     if (pid_ > 0 && !ended_) ::kill(pid_, number);
 }
 
+void process::ask_to_end() {
+    eventually(std::chrono::seconds{10}, [this] { return !running() || handles(SIGTERM); });
+    signal(SIGTERM);
+}
+
 bool process::handles(int number) const {
     std::ifstream status{"/proc/" + std::to_string(pid_) + "/status"};
     const std::string field = "SigCgt:";

@@ -55,8 +55,8 @@ public:
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
     void signal(int number) const;
 
-    /// Whether it has a handler for this signal by now: before, SIGTERM ends it as it ends any program.
-    [[nodiscard]] bool handles(int number) const;
+    /// SIGTERM, once it has a handler for it: before, it would end as any program ends. Waits 10 s at most.
+    void ask_to_end();
 
     /// True while it has not been waited for and has not ended.
     [[nodiscard]] bool running();
@@ -65,6 +65,7 @@ public:
     std::optional<exit_report> wait(std::chrono::milliseconds limit);
 
 private:
+    [[nodiscard]] bool handles(int number) const;
     bool reap(bool block);
 
     pid_t pid_{-1};
