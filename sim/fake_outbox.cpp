@@ -229,6 +229,7 @@ void outbox_table::watch(std::weak_ptr<const char> token, std::function<void()> 
 }
 
 void outbox_table::changed_rows() {
+    if (!signals_) return;
     for (const auto& w : watchers_) {
         world_.at(world_.now(), [w] {
             if (!w.token.expired()) w.changed();

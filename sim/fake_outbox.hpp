@@ -46,7 +46,7 @@ public:
     enum class change : std::uint8_t { committed, deleted, buried, replayed, dropped };
     using observer = std::function<void(change what, const stored_row& row)>;
 
-    explicit outbox_table(scheduler& world) : world_(world) {}
+    explicit outbox_table(scheduler& world, bool signals = false) : world_(world), signals_(signals) {}
 
     // The applications' side.
     [[nodiscard]] transaction begin() { return next_transaction_++; }
@@ -98,7 +98,9 @@ public:
     [[nodiscard]] const std::set<std::string>& paused() const noexcept { return paused_; }
     void observe(observer what) { observer_ = std::move(what); }
 
-    /// Calls `changed` in the world after a commit, until the token is gone.
+    [[nodiscard]] bool signals_changes() const noexcept { return signals_; }
+
+    /// Calls `changed` in the world after a commit, until the token is gone; never where it signals nothing.
     void watch(std::weak_ptr<const char> token, std::function<void()> changed);
 
 private:
@@ -120,6 +122,7 @@ private:
     }
 
     scheduler& world_;
+    const bool signals_;
     std::map<row_id, stored_row> rows_;
     std::vector<dead_row> dead_;
     std::set<lane_key> parked_;
@@ -145,6 +148,7 @@ public:
     void bury(bury_request request, epoch mine, completion<void> done) override;
     void start(completion<outbox_start> done) override;
     void watch(std::function<void()> changed) override;
+    [[nodiscard]] bool signals_changes() const override { return table_.signals_changes(); }
 
     /// Requests by name: `fetch`, `remove`, `bury`, `start`.
     void force(std::string_view request, fate what) { link_.force(request, what); }

@@ -209,6 +209,7 @@ scenario draw_scenario(std::uint64_t seed) {
         s.topic.rates.reads_per_second = d.one_of<std::uint64_t>({5, 20});
         s.topic.rates.bytes_per_second = d.one_of<std::uint64_t>({50'000, 2U << 20U});
     }
+    s.outbox_signals = d.chance(50);
     const auto& p = s.processes;
     const auto& l = s.store;
     const auto process_faults = p.crash_every + p.pause_every + p.stall_every + p.stop_every + p.twin_every;

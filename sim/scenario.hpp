@@ -82,6 +82,7 @@ struct scenario {
     faults stream;
     faults outbox;
     faults sink;
+    bool outbox_signals{false};  ///< As SQLite does and PostgreSQL does not.
     stream_options topic;
     sink_options broker;
 

@@ -23,7 +23,7 @@ world::world(scenario plan, const seams& between, bool with_trace)
       stream_faults_(plan_.stream),
       outbox_faults_(plan_.outbox),
       sink_faults_(plan_.sink),
-      outbox_(scheduler_),
+      outbox_(scheduler_, plan_.outbox_signals),
       orders_(&sink_.topic("orders", scheduler_, random_, plan_.topic)),
       group_oracle_(scheduler_, trace_, verdicts_, group_rows_, *orders_, health_),
       relay_oracle_(scheduler_, trace_, verdicts_, plan_.relay.on_poison, health_) {

@@ -29,7 +29,8 @@ struct relay_driver::impl {
           may_act(std::move(may)),
           machine(
               options,
-              {[&to](const outbox_row& row) { return to.suspect(row); }, [&to] { return to.limits(); }}
+              {[&to](const outbox_row& row) { return to.suspect(row); }, [&to] { return to.limits(); }},
+              from.signals_changes()
           ),
           log(loop) {
         source.watch(alive.guard([this] { dispatch(relay_event::source_changed{}); }));

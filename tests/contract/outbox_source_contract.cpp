@@ -381,6 +381,7 @@ TEST_P(OutboxSource, SaysWhichRowsAreMalformedAndReadsTheOthers) {
 TEST_P(OutboxSource, SignalsNewRowsUntilNobodyWatches) {
     fetch();
     int signals = 0;
+    EXPECT_EQ(source.signals_changes(), GetParam().signals_changes);
     source.watch([&] { ++signals; });
     put(an_event("a"));
     if (GetParam().signals_changes) {

@@ -126,7 +126,7 @@ private:
     sim::faults plan_;
     epoch owner_;
     sim::sim_host home_{world_, random_};
-    sim::outbox_table table_{world_};
+    sim::outbox_table table_{world_, true};
     sim::fake_outbox source_{table_, world_, home_, random_, plan_};
 };
 

@@ -73,6 +73,7 @@ public:
     }
     void start(completion<outbox_start> done) override { inner_->start(std::move(done)); }
     void watch(std::function<void()> changed) override { inner_->watch(std::move(changed)); }
+    [[nodiscard]] bool signals_changes() const override { return inner_->signals_changes(); }
 
 protected:
     std::unique_ptr<outbox_source> inner_;

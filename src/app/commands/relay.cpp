@@ -209,7 +209,11 @@ void add_window_options(std::vector<option_spec>& options) {
         "Pause between reads while rows arrive; up to ten times as long while many do"
     ));
     options.push_back(time_option(
-        "poll-max", "50ms", "1ms", "1m", "Pause between reads while idle, without a change signal"
+        "poll-max",
+        "50ms",
+        "1ms",
+        "1m",
+        "Longest pause between reads while idle; SQLite signals changes, and is read once a second"
     ));
     options.push_back(
         time_option("gap-probe-every", "100ms", "1ms", "1m", "Pause between two looks at skipped ids")

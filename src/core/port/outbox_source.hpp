@@ -193,6 +193,10 @@ public:
 
     /// As `record_source::watch`.
     virtual void watch(std::function<void()> changed) = 0;
+
+    /// Whether each change is signalled to who watches, so that reads are hardly needed while there is none.
+    /// A constant.
+    [[nodiscard]] virtual bool signals_changes() const { return false; }
 };
 
 }  // namespace millrace

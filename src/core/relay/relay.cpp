@@ -14,11 +14,15 @@ namespace {
 // A hint may be wrong, and then rows below it wait for the sweep.
 constexpr nanoseconds sweep_after_hint{200'000'000};
 
+// A signal needs an open file: one that was replaced is only found by reading.
+constexpr nanoseconds idle_when_signalled{1'000'000'000};
+
 }  // namespace
 
-relay_machine::relay_machine(const relay_options& options, sink_view sink)
+relay_machine::relay_machine(const relay_options& options, sink_view sink, bool signalled)
     : options_(options),
       sink_(std::move(sink)),
+      idle_max_(signalled ? std::max(options.poll_max, idle_when_signalled) : options.poll_max),
       window_(options.gaps_max),
       main_(options_),
       lanes_(options_),

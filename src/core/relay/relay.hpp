@@ -36,7 +36,9 @@ public:
     using event = relay_event::any;
     using action = relay_action::any;
 
-    relay_machine(const relay_options& options, sink_view sink);
+    /// `signalled`: what appears in the outbox is told by `source_changed`, so that an idle relay need not
+    /// look for it.
+    relay_machine(const relay_options& options, sink_view sink, bool signalled);
     relay_machine(const relay_machine&) = delete;
     relay_machine& operator=(const relay_machine&) = delete;
     ~relay_machine() = default;
@@ -114,6 +116,7 @@ private:
 
     const relay_options options_;
     sink_view sink_;
+    const nanoseconds idle_max_;
     mode mode_{mode::off};
     mono_time now_{};
     std::uint64_t random_{0};

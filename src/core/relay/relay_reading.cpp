@@ -70,7 +70,7 @@ void relay_machine::look_again(std::size_t found, bool more) {
         next_look_ = more ? now_ : now_ + std::min(pause, options_.poll_max);
         return;
     }
-    idle_ = std::clamp(idle_ * 2, options_.poll_min, options_.poll_max);
+    idle_ = std::clamp(idle_ * 2, options_.poll_min, idle_max_);
     next_look_ = now_ + idle_;
 }
 

@@ -56,6 +56,7 @@ public:
 
     /// Begins with the first fetch.
     void watch(std::function<void()> changed) override;
+    [[nodiscard]] bool signals_changes() const override { return true; }
 
 private:
     struct impl;

@@ -17,11 +17,12 @@
 namespace millrace::test {
 
 struct bare_relay {
-    explicit bare_relay(const relay_options& options)
+    explicit bare_relay(const relay_options& options, bool signalled = false)
         : machine(
               options,
               {[this](const outbox_row& row) { return suspect ? suspect(row) : std::nullopt; },
-               [this] { return limits; }}
+               [this] { return limits; }},
+              signalled
           ) {}
 
     void start(outbox_start from) {

@@ -47,5 +47,24 @@ TEST_F(LookPace, LooksLessAndLessOftenWhileNothingComes) {
     EXPECT_EQ(after(0), 1ms);
 }
 
+TEST(LookPaceOfASignalledOutbox, LooksOnceASecondUntilItIsToldOfAChange) {
+    test::bare_relay relay({.poll_min = 1ms, .poll_max = 50ms}, true);
+    relay.start({});
+    const auto look = [&] {
+        while (relay.find<relay_action::fetch>() == nullptr)
+            relay.wake();
+        const auto number = relay.number_of<relay_action::fetch>();
+        relay.step(relay_event::fetched{number, test::bare_relay::page(1, 0, false)});
+        return relay.now;
+    };
+    auto last = look();
+    for (int i = 0; i < 10; ++i)
+        last = look();
+    EXPECT_EQ(look() - last, 1s);
+    relay.now += 100ms;
+    relay.step(relay_event::source_changed{});
+    EXPECT_NE(relay.find<relay_action::fetch>(), nullptr);
+}
+
 }  // namespace
 }  // namespace millrace

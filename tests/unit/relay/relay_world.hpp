@@ -65,7 +65,7 @@ public:
     faults sink_faults{.latency_min = 100us, .latency_max = 2ms};
     test::remembered_log log;
     sim_host host{world, random, {}, &log};
-    outbox_table table{world};
+    outbox_table table{world, true};
     sink_service service;
     std::unique_ptr<fake_outbox> source;
     std::unique_ptr<fake_sink> sink;

@@ -19,7 +19,7 @@ struct FakeOutbox : testing::Test {
     rng random{7};
     faults plan;
     sim_host host{world, random};
-    outbox_table table{world};
+    outbox_table table{world, true};
     fake_outbox source{table, world, host, random, plan};
 
     fetch_reply fetch(fetch_request request) {
