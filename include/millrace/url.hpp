@@ -11,6 +11,7 @@
 /// | `kinesis://REGION[/STREAM][?endpoint=URL]` | | yes | with `/STREAM` | | |
 /// | `memory:NAME`, within one process | | | | yes | |
 ///
+/// The positions that another consumer kept are in `dynamodb://REGION/TABLE` or `postgresql://…?table=NAME`.
 /// Pure functions; nothing is opened.
 #pragma once
 
@@ -23,7 +24,7 @@
 namespace millrace {
 
 /// What an address is to be used for; decides which schemes are valid.
-enum class url_role : std::uint8_t { outbox, sink, stream, state, dead_letters };
+enum class url_role : std::uint8_t { outbox, sink, stream, state, dead_letters, positions };
 
 struct url {
     url_role role{url_role::state};

@@ -97,6 +97,16 @@ result<std::vector<std::string>> known_groups(const url& state, const std::strin
     return lease_tables::list_groups(*db, stream);
 }
 
+result<std::vector<kept_row>> kept_positions(const url& where, kept_by whom, const std::string& under) {
+#ifdef MILLRACE_WITH_POSTGRES
+    if (where.scheme == "postgresql") return postgres_adapters::kept_positions(where, whom, under);
+#endif
+#ifdef MILLRACE_WITH_AWS
+    if (where.scheme == "dynamodb") return dynamodb_adapters::kept_positions(where, whom, under);
+#endif
+    return unopened(where);
+}
+
 result<std::string> checkpoint_schema(const url& state) {
 #ifdef MILLRACE_WITH_POSTGRES
     if (state.scheme == "postgresql") return postgres_adapters::checkpoint_schema(state);

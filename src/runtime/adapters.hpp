@@ -4,6 +4,7 @@
 #pragma once
 
 #include "consumer_driver.hpp"
+#include "group/kept_positions.hpp"
 #include "port/event_sink.hpp"
 #include "port/group_key.hpp"
 #include "port/group_leader.hpp"
@@ -57,6 +58,11 @@ struct store_use {
 
 /// The groups of a stream that a state knows; reads the file at once. Empty for a state in memory.
 [[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
+
+/// The rows that another consumer keeps under a name; reads them at once.
+[[nodiscard]] result<std::vector<kept_row>> kept_positions(
+    const url& where, kept_by whom, const std::string& under
+);
 
 /// The schema of a state whose checkpoints a handler can write in transactions of its own; `invalid_config`
 /// for any other.

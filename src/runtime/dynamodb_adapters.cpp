@@ -48,6 +48,13 @@ result<std::vector<std::string>> known_groups(const url& state, const std::strin
     return dynamodb_groups(*service, name_of(*address, state.given), stream);
 }
 
+result<std::vector<kept_row>> kept_positions(const url& where, kept_by whom, const std::string& under) {
+    const auto address = address_of(where);
+    if (!address) return tl::unexpected(address.error());
+    const auto service = open_aws("dynamodb", address->region, address->endpoint, null_log());
+    return dynamodb_positions(*service, name_of(*address, where.given), whom, under);
+}
+
 }  // namespace millrace::dynamodb_adapters
 
 #endif

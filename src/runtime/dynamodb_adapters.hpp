@@ -9,5 +9,8 @@ namespace millrace::dynamodb_adapters {
     const url& where, const group_key& group, host& home, nanoseconds lease
 );
 [[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
+[[nodiscard]] result<std::vector<kept_row>> kept_positions(
+    const url& where, kept_by whom, const std::string& under
+);
 
 }  // namespace millrace::dynamodb_adapters

@@ -92,6 +92,19 @@ result<std::vector<std::string>> known_groups(const url& state, const std::strin
     return postgres::list_groups(*db, server->schema.value_or(postgres_lease_store::schema_default), stream);
 }
 
+result<std::vector<kept_row>> kept_positions(const url& where, kept_by whom, const std::string& under) {
+    if (whom != kept_by::harlow)
+        return fail(
+            errc::invalid_argument, where.given + ": of the two, only harlow's keeps positions in PostgreSQL"
+        );
+    const auto server = postgres::parse_server(where.path);
+    if (!server) return tl::unexpected(server.error());
+    const postgres::stop_signal never;
+    auto db = postgres::connection::open(*server, never);
+    if (!db) return tl::unexpected(std::move(db.error()));
+    return postgres::read_positions(*db, *server->table, under);
+}
+
 result<std::string> checkpoint_schema(const url& state) {
     return postgres::parse_server(state.path).map([](const postgres::server& server) {
         return server.schema.value_or(postgres_lease_store::schema_default);

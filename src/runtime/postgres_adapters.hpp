@@ -9,6 +9,9 @@ namespace millrace::postgres_adapters {
     const url& where, const group_key& group, host& home, nanoseconds lease
 );
 [[nodiscard]] result<std::vector<std::string>> known_groups(const url& state, const std::string& stream);
+[[nodiscard]] result<std::vector<kept_row>> kept_positions(
+    const url& where, kept_by whom, const std::string& under
+);
 [[nodiscard]] result<std::string> checkpoint_schema(const url& state);
 [[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home, nanoseconds lease);
 [[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait);

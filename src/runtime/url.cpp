@@ -76,6 +76,17 @@ result<url> read_postgres(url u) {
     if (!is_state && server->schema) return refuse("schema", "a state; write table=schema.name");
     return u;
 }
+
+result<url> read_positions(url u) {
+    auto read = read_postgres(std::move(u));
+    if (!read || postgres::parse_server(read->path)->table) return read;
+    return fail(
+        errc::invalid_argument,
+        fmt::format(
+            "\"{}\" names no table; add ?table=NAME, the one given to the former consumer", read->given
+        )
+    );
+}
 #endif
 
 #ifdef MILLRACE_WITH_KAFKA
@@ -155,6 +166,8 @@ constexpr std::array schemes{
     scheme{
         "postgresql", url_role::dead_letters, "postgresql://HOST/DATABASE (an outbox)", read_postgres, true},
     scheme{"postgres", url_role::dead_letters, "", read_postgres, true},
+    scheme{"postgresql", url_role::positions, "postgresql://HOST/DATABASE?table=NAME", read_positions, true},
+    scheme{"postgres", url_role::positions, "", read_positions, true},
 #endif
 #ifdef MILLRACE_WITH_KAFKA
     scheme{"kafka", url_role::sink, "kafka://HOST:PORT[,HOST:PORT...]", read_kafka, true},
@@ -165,6 +178,7 @@ constexpr std::array schemes{
     scheme{"kinesis", url_role::stream, "kinesis://REGION/STREAM[?endpoint=URL]", read_kinesis, true},
     scheme{"kinesis", url_role::dead_letters, "kinesis://REGION/STREAM[?endpoint=URL]", read_kinesis, true},
     scheme{"dynamodb", url_role::state, "dynamodb://REGION/TABLE[?endpoint=URL]", read_dynamodb, true},
+    scheme{"dynamodb", url_role::positions, "dynamodb://REGION/TABLE[?endpoint=URL]", read_dynamodb, true},
 #endif
 };
 
@@ -201,6 +215,8 @@ std::string_view name_of_role(url_role role) {
             return "state";
         case url_role::dead_letters:
             return "dead-letter";
+        case url_role::positions:
+            return "positions";
     }
     return "";
 }

@@ -32,7 +32,12 @@ void no_secret_shows(std::string_view text) {
 void url(std::string_view text) {
     no_secret_shows(text);
     for (const auto role :
-         {url_role::outbox, url_role::sink, url_role::stream, url_role::state, url_role::dead_letters}) {
+         {url_role::outbox,
+          url_role::sink,
+          url_role::stream,
+          url_role::state,
+          url_role::dead_letters,
+          url_role::positions}) {
         const auto read = parse_url(text, role);
         if (!read) {
             require(!read.error().detail.empty(), "a refusal says why");

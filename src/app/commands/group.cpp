@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "event_loop.hpp"
 #include "group/group_start.hpp"
+#include "group/kept_positions.hpp"
 #include "group_import.hpp"
 #include "group_reset.hpp"
 #include "group_view.hpp"
@@ -284,10 +285,38 @@ void note_all(const std::vector<shard_id>& shards, std::string_view what) {
         say(fmt::format("shard {}: {}\n", in_quotes(shard.value()), what));
 }
 
+void check_import(const settings& values, faults& found) {
+    check_group(values, found);
+    const bool from = values.has("from");
+    if (from && values.has("file"))
+        found.add("FILE and --from are both given; positions come from one of them");
+    if (!from && !values.has("file"))
+        found.add("there are no positions: name a FILE, or the former consumer's table by --from");
+    if (from) check_url(values, "from", url_role::positions, found);
+    for (const auto* const other : {"kept-by", "app"}) {
+        if (values.has(other) == from) continue;
+        found.add(fmt::format(
+            "--{} {}", other, from ? "is missing: --from needs it" : "is of no use without --from"
+        ));
+    }
+}
+
+result<std::vector<imported_shard>> positions_to_import(const settings& values) {
+    if (!values.has("from"))
+        return read_whole(values.text("file")).and_then([](const std::string& text) {
+            return parse_import(text);
+        });
+    const auto from = parse_url(values.text("from"), url_role::positions).value();
+    const auto stream = parse_url(values.text("stream"), url_role::stream).value().stream;
+    const auto whom = kept_by_from(values.text("kept-by")).value();
+    const auto under = kept_under(whom, values.text("app"), stream);
+    return kept_positions(from, whom, under).and_then([&](const std::vector<kept_row>& rows) {
+        return read_kept(rows, under, from.given);
+    });
+}
+
 exit_status import_group(const settings& values) {
-    const auto text = read_whole(values.text("file"));
-    if (!text) return complain(text.error());
-    auto lines = parse_import(*text);
+    auto lines = positions_to_import(values);
     if (!lines) return complain(lines.error());
     said_waits waits;
     event_loop loop(waits);
@@ -383,14 +412,27 @@ void add_group_commands(std::vector<command_spec>& list) {
               {.name = "file",
                .placeholder = "FILE",
                .meaning = "Lines {\"shard\",\"sequence\",\"sub_sequence\",\"finished\"}; - is standard input",
-               .required = true,
                .positional = true},
+              {.name = "from",
+               .placeholder = "URL",
+               .meaning = "In place of FILE: the table of the former consumer, which is only read",
+               .example = "dynamodb://eu-west-1/shop-kinsumer-metadata"},
+              {.name = "kept-by",
+               .kind = option_kind::choice,
+               .placeholder = "WHOM",
+               .meaning = "With --from: gosoline (kinsumer) or harlow (kinesis-consumer)",
+               .choices = "gosoline|harlow"},
+              {.name = "app",
+               .kind = option_kind::name,
+               .placeholder = "NAME",
+               .meaning = "With --from: the former consumer, as it names itself in its table",
+               .example = "shop-billing"},
               {.name = "force",
                .kind = option_kind::flag,
                .fallback = "false",
                .meaning = "Let checkpoints go back"},
               wait_option()},
-         .check = check_group,
+         .check = check_import,
          .run = import_group}
     );
 }

@@ -14,9 +14,8 @@ namespace millrace {
 namespace {
 
 tl::unexpected<error> wrong_line(const imported_shard& line, std::string_view what) {
-    return fail(
-        errc::invalid_argument, fmt::format("line {}: shard \"{}\" {}", line.line, line.shard.value(), what)
-    );
+    const auto where = line.line > 0 ? fmt::format("line {}: ", line.line) : "";
+    return fail(errc::invalid_argument, fmt::format("{}shard \"{}\" {}", where, line.shard.value(), what));
 }
 
 class import_planner {

@@ -26,7 +26,7 @@ namespace millrace {
 
 /// One line of an import: at least a position, or `finished`.
 struct imported_shard {
-    std::size_t line{0};  ///< Counted from 1, for messages.
+    std::size_t line{0};  ///< Counted from 1, for messages; 0: of no file.
     shard_id shard;
     std::optional<position> reached;  ///< All up to here has been processed.
     bool finished{false};             ///< The shard is closed, and all of it has been processed.

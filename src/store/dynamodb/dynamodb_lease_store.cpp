@@ -6,6 +6,7 @@
 #include "lease_items.hpp"
 #include "table_client.hpp"
 
+#include <functional>
 #include <future>
 #include <utility>
 
@@ -248,17 +249,22 @@ void dynamodb_lease_store::remove(lease_key key, version expected, completion<vo
     );
 }
 
-result<std::vector<std::string>> dynamodb_groups(
-    aws::api& service, const lease_table_name& where, const std::string& stream
+namespace {
+
+/// All items of a partition, one after the other; waits for the service.
+result<void> each_item(
+    aws::api& service,
+    const lease_table_name& where,
+    const dynamodb::equals& partition,
+    const std::function<void(const item&)>& take
 ) {
-    std::vector<std::string> names;
     item after;
     for (std::size_t pages = 0; pages < pages_max; ++pages) {
         std::promise<tl::expected<aws::api_reply, aws::api_failure>> answer;
         service.send(
             {dynamodb::target_of("Query"),
              dynamodb::content_type,
-             dynamodb::query(where.table, lease_items::all_in(lease_items::groups_of(stream)), after)},
+             dynamodb::query(where.table, partition, after)},
             [&answer](tl::expected<aws::api_reply, aws::api_failure> reply) {
                 answer.set_value(std::move(reply));
             }
@@ -267,17 +273,51 @@ result<std::vector<std::string>> dynamodb_groups(
         if (!reply) return tl::unexpected(in_words(std::move(reply.error()), "Query", where));
         auto page = dynamodb::read_query(reply->body);
         if (!page) return tl::unexpected(std::move(page.error()));
-        for (const auto& one : page->items) {
-            if (auto name = lease_items::group_name_of(one)) names.push_back(std::move(*name));
-        }
+        for (const auto& one : page->items)
+            take(one);
         after = std::move(page->next);
-        if (after.empty()) return names;
+        if (after.empty()) return {};
     }
     return fail(
         errc::corrupt,
-        fmt::format("{} lists more than {} pages of groups; check the endpoint", where.shown, pages_max),
+        fmt::format("{} lists more than {} pages; check the endpoint", where.shown, pages_max),
         retry_advice::after_delay
     );
+}
+
+}  // namespace
+
+result<std::vector<std::string>> dynamodb_groups(
+    aws::api& service, const lease_table_name& where, const std::string& stream
+) {
+    std::vector<std::string> names;
+    const auto partition = lease_items::all_in(lease_items::groups_of(stream));
+    const auto listed = each_item(service, where, partition, [&](const item& one) {
+        if (auto name = lease_items::group_name_of(one)) names.push_back(std::move(*name));
+    });
+    if (!listed) return tl::unexpected(listed.error());
+    return names;
+}
+
+result<std::vector<kept_row>> dynamodb_positions(
+    aws::api& service, const lease_table_name& where, kept_by whom, const std::string& under
+) {
+    const auto text = [](const item& of, std::string_view name) -> std::string {
+        const auto found = of.find(name);
+        const auto* is = found == of.end() ? nullptr : std::get_if<std::string>(&found->second.is);
+        return is == nullptr ? "" : *is;
+    };
+    const bool gosolines = whom == kept_by::gosoline;
+    std::vector<kept_row> rows;
+    const auto listed = each_item(service, where, {"namespace", {under}}, [&](const item& one) {
+        if (gosolines) {
+            rows.push_back({text(one, "resource"), text(one, "sequenceNumber"), text(one, "finishedAt")});
+        } else {
+            rows.push_back({text(one, "shard_id"), text(one, "sequence_number"), ""});
+        }
+    });
+    if (!listed) return tl::unexpected(listed.error());
+    return rows;
 }
 
 }  // namespace millrace

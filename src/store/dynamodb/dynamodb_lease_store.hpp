@@ -7,6 +7,7 @@
 #pragma once
 
 #include "api.hpp"
+#include "group/kept_positions.hpp"
 #include "lease_table.hpp"
 #include "port/group_key.hpp"
 #include "port/host.hpp"
@@ -50,6 +51,11 @@ private:
 /// The groups of a stream that were started. Waits for the service; makes no table.
 [[nodiscard]] result<std::vector<std::string>> dynamodb_groups(
     aws::api& service, const lease_table_name& where, const std::string& stream
+);
+
+/// What another consumer kept in a table of its own, which is only read. Waits likewise.
+[[nodiscard]] result<std::vector<kept_row>> dynamodb_positions(
+    aws::api& service, const lease_table_name& where, kept_by whom, const std::string& under
 );
 
 }  // namespace millrace

@@ -286,4 +286,22 @@ result<std::vector<std::string>> list_groups(
     return names;
 }
 
+result<std::vector<kept_row>> read_positions(connection& db, const table_name& from, std::string_view under) {
+    statement read(
+        fmt::format(
+            "SELECT shard_id::text, sequence_number::text FROM {} WHERE namespace::text = $1 ORDER BY "
+            "shard_id",
+            from.quoted()
+        ),
+        effect::reads,
+        fmt::format("read the positions in table {} of", from.shown())
+    );
+    const auto found = db.run(std::move(read).with(under));
+    if (!found) return tl::unexpected(found.error());
+    std::vector<kept_row> rows;
+    for (std::size_t row = 0; row < found->size(); ++row)
+        rows.push_back({found->text(row, 0), found->text(row, 1), ""});
+    return rows;
+}
+
 }  // namespace millrace::postgres

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "connection.hpp"
+#include "group/kept_positions.hpp"
 #include "port/group_key.hpp"
 #include "port/lease_store.hpp"
 
@@ -47,6 +48,11 @@ private:
     texts workers_;
     texts shards_;
 };
+
+/// What harlow's kinesis-consumer kept under a name in a table of its own, which is only read.
+[[nodiscard]] result<std::vector<kept_row>> read_positions(
+    connection& db, const table_name& from, std::string_view under
+);
 
 /// The groups of a stream that have any row in the schema.
 [[nodiscard]] result<std::vector<std::string>> list_groups(
