@@ -3,12 +3,13 @@
 /// `write` runs on a thread of its own; `written` and `committed_at` may be asked from any thread.
 #pragma once
 
+#include "words.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,6 @@ struct workload {
     std::vector<std::string> topics{"orders"};
 
     [[nodiscard]] std::uint64_t events() const { return lines.empty() ? orders : lines.size(); }
-};
-
-/// What the reader gave cannot be used; names the place.
-struct input_fault : std::runtime_error {
-    using std::runtime_error::runtime_error;
 };
 
 /// Reads the reader's events, adds the header by which they are counted. Throws input_fault with FILE:LINE.

@@ -40,13 +40,6 @@ struct arguments {
     std::string dynamodb;
 };
 
-std::uint64_t number(const std::string& text) {
-    std::uint64_t value = 0;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (fault == std::errc{} && end == text.data() + text.size() && value > 0) return value;
-    throw input_fault(fmt::format("--orders: \"{}\" is no number above 0", text));
-}
-
 arguments parse(int argc, char** argv) {
     arguments result;
     for (int i = 1; i < argc; ++i) {
@@ -58,7 +51,7 @@ arguments parse(int argc, char** argv) {
         if (argument == "--millrace") {
             result.millrace = std::filesystem::absolute(value()).string();
         } else if (argument == "--orders") {
-            result.orders = number(value());
+            result.orders = number_of_orders(value());
         } else if (argument == "--kinesis") {
             result.kinesis = value();
         } else if (argument == "--dynamodb") {
@@ -196,13 +189,5 @@ int run(int argc, char** argv) {
 }  // namespace millrace::demo
 
 int main(int argc, char** argv) {
-    try {
-        return millrace::demo::run(argc, argv);
-    } catch (const millrace::demo::input_fault& fault) {
-        fmt::print(stderr, "{}\n", fault.what());
-        return 2;
-    } catch (const std::exception& problem) {
-        fmt::print(stderr, "millrace-demo: {}\n", problem.what());
-        return 1;
-    }
+    return millrace::demo::run_named("millrace-demo", [&] { return millrace::demo::run(argc, argv); });
 }

@@ -9,6 +9,7 @@
 #include "support/services.hpp"
 #include "support/sql_connection.hpp"
 #include "support/temporary_folder.hpp"
+#include "words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,6 +38,8 @@ constexpr std::uint64_t return_at_percent = 70;
 
 struct arguments {
     std::string millrace;
+    std::string postgres;  ///< Addresses of the servers.
+    std::string kafka;
     std::uint64_t orders{20'000};
 };
 
@@ -44,13 +47,20 @@ arguments parse(int argc, char** argv) {
     arguments result;
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
-        if (++i == argc) throw std::runtime_error("usage: ./dev run postgres-kafka [--orders N]");
+        const auto value = [&]() -> std::string {
+            if (++i == argc) throw input_fault(name + " needs a value");
+            return argv[i];
+        };
         if (name == "--millrace") {
-            result.millrace = std::filesystem::absolute(argv[i]).string();
+            result.millrace = std::filesystem::absolute(value()).string();
+        } else if (name == "--postgres") {
+            result.postgres = value();
+        } else if (name == "--kafka") {
+            result.kafka = value();
         } else if (name == "--orders") {
-            result.orders = std::stoull(argv[i]);
+            result.orders = number_of_orders(value());
         } else {
-            throw std::runtime_error("usage: ./dev run postgres-kafka [--orders N]");
+            throw input_fault("usage: ./dev run postgres-kafka [--orders N]");
         }
     }
     return result;
@@ -63,7 +73,8 @@ milliseconds since(clock::time_point begin) {
 /// A database of the demonstration's own on the server, gone at the end.
 class own_database {
 public:
-    own_database() : server_(support::services().postgres), name_(support::unique_name("shop")) {
+    explicit own_database(std::string server)
+        : address_(std::move(server)), server_(address_), name_(support::unique_name("shop")) {
         server_.execute("CREATE DATABASE " + name_);
     }
     ~own_database() {
@@ -77,11 +88,12 @@ public:
     own_database& operator=(const own_database&) = delete;
 
     [[nodiscard]] std::string url() const {
-        auto url = support::services().postgres;
+        auto url = address_;
         return url.replace(url.rfind('/') + 1, std::string::npos, name_);
     }
 
 private:
+    std::string address_;
     support::sql_connection server_;
     std::string name_;
 };
@@ -89,11 +101,13 @@ private:
 class demonstration {
 public:
     explicit demonstration(arguments given)
-        : given_(std::move(given)), shop_(database_.url(), topic_, given_.orders) {
-        support::kafka_admin{support::services().kafka}.create_topic(topic_, partitions);
+        : given_(std::move(given)),
+          database_(given_.postgres),
+          shop_(database_.url(), topic_, given_.orders) {
+        support::kafka_admin{given_.kafka}.create_topic(topic_, partitions);
         const auto made = support::run({given_.millrace, "outbox", "init", "--outbox", database_.url()});
         if (made.status != 0) throw std::runtime_error("millrace outbox init: " + made.errors);
-        reader_.emplace(support::services().kafka, topic_);
+        reader_.emplace(given_.kafka, topic_);
     }
 
     int run() {
@@ -113,7 +127,7 @@ public:
             stop(relay);
         take(reader_->read());
         print_summary(wrote, whole);
-        support::kafka_admin{support::services().kafka}.delete_topic(topic_);
+        support::kafka_admin{given_.kafka}.delete_topic(topic_);
         const bool clean = check_.report().clean();
         if (!clean) fmt::print("the log of the relays:\n{}", support::read_file(log()));
         return clean ? 0 : 1;
@@ -124,12 +138,7 @@ private:
 
     [[nodiscard]] std::optional<support::process> start_relay() const {
         return support::process{
-            {given_.millrace,
-             "relay",
-             "--outbox",
-             database_.url(),
-             "--sink",
-             "kafka://" + support::services().kafka},
+            {given_.millrace, "relay", "--outbox", database_.url(), "--sink", "kafka://" + given_.kafka},
             {.input = {}, .output = {}, .errors = log(), .environment = {}}};
     }
 
@@ -236,10 +245,7 @@ private:
 }  // namespace millrace::demo
 
 int main(int argc, char** argv) {
-    try {
+    return millrace::demo::run_named("millrace-demo-postgres-kafka", [&] {
         return millrace::demo::demonstration{millrace::demo::parse(argc, argv)}.run();
-    } catch (const std::exception& problem) {
-        fmt::print(stderr, "millrace-demo-postgres-kafka: {}\n", problem.what());
-        return 1;
-    }
+    });
 }

@@ -1,5 +1,6 @@
 // What the programs beside `millrace` say when they are called wrongly.
 #include "cli_fixture.hpp"
+#include "support/services.hpp"
 
 namespace millrace::cli {
 namespace {
@@ -31,6 +32,29 @@ TEST_F(Programs, TheDemonstrationRefusesACallThatItDoesNotUnderstand) {
     EXPECT_EQ(demo({"--orders"}).status, 2);
     EXPECT_EQ(demo({"--faster"}).status, 2);
     EXPECT_EQ(demo({path("missing.ndjson")}).status, 1) << "a file that cannot be used";
+}
+
+TEST_F(Programs, TheDemonstrationOnServersNeedsNoOtherServersThanItsOwn) {
+    const auto& servers = support::services();
+    const words needed{
+        "/usr/bin/env",
+        "--ignore-environment",
+        MILLRACE_DEMO_POSTGRES_KAFKA,
+        "--millrace",
+        MILLRACE_PROGRAM,
+        "--postgres",
+        servers.postgres,
+        "--kafka",
+        servers.kafka,
+        "--orders"};
+    auto command = needed;
+    command.emplace_back("500");
+    const auto done = support::run(command);
+    EXPECT_EQ(done.status, 0) << done.errors << done.output;
+    EXPECT_THAT(done.output, HasSubstr("500"));
+    command = needed;
+    command.emplace_back("many");
+    EXPECT_EQ(support::run(command).status, 2);
 }
 
 TEST_F(Programs, TheSimulationShowsItsUsageAndRunsAtLeastOneSeed) {
