@@ -340,5 +340,31 @@ TEST_F(LocalPorts, WatchTellsOfAnotherProcessesRecordsSoon) {
     EXPECT_LE(delays[delays.size() / 2], 25ms);  // 10 ms at most on an idle machine
 }
 
+/// Bytes that this process has read from files so far.
+std::uint64_t bytes_read() {
+    std::ifstream counters("/proc/self/io");
+    std::string name;
+    std::uint64_t count = 0;
+    while (counters >> name >> count) {
+        if (name == "rchar:") return count;
+    }
+    ADD_FAILURE() << "no rchar in /proc/self/io";
+    return 0;
+}
+
+TEST_F(LocalPorts, ALargeValueIsNotReadAgainByLaterAppends) {
+    constexpr std::size_t large = 10'000'000;
+    const auto append = [&](std::size_t bytes, std::size_t count) {
+        const event one{.topic = "orders", .key = "k", .value = std::string(bytes, 'v')};
+        ASSERT_TRUE(admin.put("orders", std::vector<event>(count, one)));
+    };
+    append(200, 50);
+    append(large, 1);
+    const auto before = bytes_read();
+    for (int transaction = 0; transaction < 250; ++transaction)
+        append(200, 20);
+    EXPECT_LT(bytes_read() - before, 5 * large);
+}
+
 }  // namespace
 }  // namespace millrace

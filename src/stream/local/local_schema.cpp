@@ -17,7 +17,8 @@ constexpr const char* create_advice =
     "create a stream in it with `millrace stream create --stream local:PATH/STREAM --shards N`";
 
 // AUTOINCREMENT: the number of a removed shard must never name another one in the memory of a running
-// process. WITHOUT ROWID: the records of a shard lie side by side in order of sequence, in one tree.
+// process. Records have rowids, though files from before have none: a large record would become an inner cell
+// of the one tree there is WITHOUT ROWID, and each append that passes it reads it whole.
 constexpr const char* tables = R"sql(
 CREATE TABLE IF NOT EXISTS millrace_stream_format (
     version INTEGER NOT NULL
@@ -58,7 +59,7 @@ CREATE TABLE IF NOT EXISTS millrace_stream_record (
     data     BLOB,
     headers  BLOB,
     PRIMARY KEY (shard, sequence)
-) WITHOUT ROWID;
+);
 )sql";
 
 constexpr std::string_view count_formats =

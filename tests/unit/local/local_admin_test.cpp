@@ -1,6 +1,7 @@
 #include "local_admin.hpp"
 
 #include "database.hpp"
+#include "local_read.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <filesystem>
@@ -385,6 +386,27 @@ TEST_F(LocalFile, ANewerFormatIsLeftAlone) {
         EXPECT_EQ(why.code, errc::wrong_version);
         EXPECT_THAT(why.detail, HasSubstr("format 2"));
     }
+}
+
+TEST_F(LocalFile, OneWhoseRecordsHaveNoRowidGoesOn) {
+    auto admin = local_admin::open_or_create(file).value();
+    ASSERT_TRUE(admin.create_stream("orders", 1));
+    {
+        auto db = sqlite::database::open(file, {}).value();
+        ASSERT_TRUE(db.execute(
+            "DROP TABLE millrace_stream_record;"
+            "CREATE TABLE millrace_stream_record (shard INTEGER NOT NULL, sequence INTEGER NOT NULL, "
+            "arrival INTEGER NOT NULL, key BLOB, data BLOB, headers BLOB, PRIMARY KEY (shard, sequence)) "
+            "WITHOUT ROWID"
+        ));
+    }
+    auto old = local_admin::open(file).value();
+    ASSERT_TRUE(old.put("orders", std::vector<event>(3, order("k", "v"))));
+    ASSERT_TRUE(old.trim("orders", {.through_sequence = 1}));
+    auto db = sqlite::database::open(file, {}).value();
+    const auto read = local::read_records(db, "orders", shard(0), read_cursor{"2"}, {}).value();
+    ASSERT_EQ(read.records->records().size(), 2U);
+    EXPECT_EQ(read.records->records().front().data, "v");
 }
 
 TEST_F(LocalFile, BrokenShardRowsAreCorrupt) {
