@@ -39,6 +39,7 @@ std::string misfit_of_choice(const option_spec& option, std::string_view value) 
         if (chosen(choice, value)) return {};
     }
     std::vector<std::string_view> words;
+    words.reserve(choices.size());
     for (const std::string_view choice : choices)
         words.push_back(choice.substr(0, choice.find('=')));
     const auto near = std::find(words.begin(), words.end(), nearest(value.substr(0, value.find('=')), words));

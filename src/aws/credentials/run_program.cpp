@@ -89,6 +89,7 @@ int spawn(const std::vector<std::string>& command, int output, ::pid_t& pid) {
     ::posix_spawn_file_actions_addopen(&with.files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     ::posix_spawn_file_actions_addclosefrom_np(&with.files, STDERR_FILENO + 1);
     std::vector<char*> words;
+    words.reserve(command.size() + 1);
     for (const auto& word : command)
         words.push_back(const_cast<char*>(word.c_str()));  // which posix_spawn does not write to
     words.push_back(nullptr);

@@ -119,11 +119,11 @@ void postgres_outbox::remove(
 }
 
 void postgres_outbox::bury(bury_request request, epoch mine, completion<void> done) {
+    const auto from = impl_->known->state(request.table_identity).value_or(postgres::read_from{});
     impl_->writing.run<void>(
-        [&settling = impl_->settling,
-         from = impl_->known->state(request.table_identity).value_or(postgres::read_from{}),
-         request = std::move(request),
-         mine](postgres::connection& db) { return settling.bury(db, from, request, mine); },
+        [&settling = impl_->settling, from, request = std::move(request), mine](postgres::connection& db) {
+            return settling.bury(db, from, request, mine);
+        },
         std::move(done)
     );
 }

@@ -99,6 +99,7 @@ constexpr const char* put_arguments = "(text, bytea, bytea, text[], bytea[], int
 /// A newer layout only ever adds columns that may be left out.
 std::vector<std::string> upgrade_sql(const table_name& outbox) {
     std::vector<std::string> all;
+    all.reserve(std::size(optional_columns) + 2);
     for (const auto& [name, definition] : optional_columns) {
         all.push_back(fmt::format(
             "ALTER TABLE {} ADD COLUMN IF NOT EXISTS {} {}",

@@ -44,12 +44,9 @@ result<postgres_outbox_writer> postgres_outbox_writer::open(
     if (!found) return tl::unexpected(found.error());
     const auto layout = postgres::layout_from(*found, *table, name_of(db));
     if (!layout) return tl::unexpected(layout.error());
+    auto insert = postgres::insert_event_sql(*layout, options.serialise_keys);
     return postgres_outbox_writer(
-        db,
-        postgres::insert_event_sql(*layout, options.serialise_keys),
-        layout->names.has_value(),
-        layout->partition.has_value(),
-        std::move(options)
+        db, std::move(insert), layout->names.has_value(), layout->partition.has_value(), std::move(options)
     );
 }
 
