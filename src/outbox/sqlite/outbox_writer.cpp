@@ -19,12 +19,24 @@ std::string file_of(sqlite3* db) {
     return path == nullptr || *path == '\0' ? "the database in memory" : fmt::format("\"{}\"", path);
 }
 
-void bind_bytes(sqlite3_stmt* statement, int at, const std::optional<std::string>& bytes) {
-    if (bytes) {
-        sqlite3_bind_blob64(statement, at, bytes->data(), bytes->size(), SQLITE_STATIC);
-    } else {
-        sqlite3_bind_null(statement, at);
-    }
+int bind_text(sqlite3_stmt* statement, int at, const std::string& text) {
+    return sqlite3_bind_text64(statement, at, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+}
+
+int bind_bytes(sqlite3_stmt* statement, int at, const std::optional<std::string>& bytes) {
+    return bytes ? sqlite3_bind_blob64(statement, at, bytes->data(), bytes->size(), SQLITE_STATIC)
+                 : sqlite3_bind_null(statement, at);
+}
+
+/// A value that SQLite refuses to bind would be written as NULL: the first refusal counts. An application may
+/// have lowered SQLITE_LIMIT_LENGTH far below what the writer lets through.
+int bind_event(sqlite3_stmt* insert, const event& what, const std::string& headers) {
+    int code = bind_text(insert, 1, what.topic);
+    if (code == SQLITE_OK) code = bind_bytes(insert, 2, what.key);
+    if (code == SQLITE_OK) code = bind_bytes(insert, 3, what.value);
+    if (code == SQLITE_OK && !headers.empty()) code = bind_text(insert, 4, headers);
+    if (code == SQLITE_OK && what.partition) code = sqlite3_bind_int(insert, 5, *what.partition);
+    return code;
 }
 
 result<void> check_event(const event& what, std::size_t bytes, std::size_t limit) {
@@ -97,15 +109,8 @@ result<row_id> outbox_writer::add(const event& what) {
         return tl::unexpected(std::move(fine.error()));
     }
     auto* const insert = insert_.get();
-    sqlite3_bind_text64(insert, 1, what.topic.data(), what.topic.size(), SQLITE_STATIC, SQLITE_UTF8);
-    bind_bytes(insert, 2, what.key);
-    bind_bytes(insert, 3, what.value);
-    if (!headers->empty()) {
-        sqlite3_bind_text64(insert, 4, headers->data(), headers->size(), SQLITE_STATIC, SQLITE_UTF8);
-    }
-    if (what.partition) sqlite3_bind_int(insert, 5, *what.partition);
-
-    const int code = sqlite3_step(insert);
+    int code = bind_event(insert, what, *headers);
+    if (code == SQLITE_OK) code = sqlite3_step(insert);
     auto failed = code == SQLITE_DONE ? error{} : sqlite::make_error(db_, code, file_of(db_), "write");
     sqlite3_reset(insert);  // repeats the error of the step
     sqlite3_clear_bindings(insert);

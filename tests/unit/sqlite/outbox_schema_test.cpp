@@ -151,6 +151,27 @@ TEST_F(OutboxSchema, WriterCommitsAndRollsBackWithTheApplication) {
     EXPECT_EQ(count("SELECT count(*) FROM outbox WHERE headers = '[[\"h\",null]]' AND partition IS NULL"), 2);
 }
 
+TEST_F(OutboxSchema, WriterRefusesWhatTheApplicationsLimitOfSqliteRefusesInsteadOfWritingNothingInItsPlace) {
+    EXPECT_TRUE(create_outbox(application.get()));
+    auto writer = outbox_writer::open(application.get());
+    ASSERT_TRUE(writer);
+    sqlite3_limit(application.get(), SQLITE_LIMIT_LENGTH, 10'000);
+    const std::string large(20'000, 'x');
+    for (const auto& what : {
+             event{.topic = "orders", .key = "k", .value = large},
+             event{.topic = "orders", .key = large, .value = "v"},
+             event{.topic = "orders", .key = "k", .value = "v", .headers = {{"h", large}}},
+             event{.topic = large, .key = "k", .value = "v"},
+         }) {
+        const auto added = writer->add(what);
+        ASSERT_FALSE(added);
+        EXPECT_EQ(added.error().code, errc::invalid_argument);
+        EXPECT_EQ(count("SELECT count(*) FROM outbox"), 0);
+    }
+    EXPECT_TRUE(writer->add({.topic = "orders", .key = "k", .value = "v"}));
+    EXPECT_EQ(count("SELECT count(*) FROM outbox WHERE value = CAST('v' AS BLOB)"), 1);
+}
+
 TEST_F(OutboxSchema, WriterRefusesWhatNoSinkCouldTakeAndWritesNothing) {
     ASSERT_TRUE(create_outbox(application.get()));
     auto writer = outbox_writer::open(application.get(), {.event_bytes_max = 100});
