@@ -208,12 +208,23 @@ exit_status trim_stream(const settings& values) {
     if (values.has("through-sequence")) what.through_sequence = values.count("through-sequence");
     const auto trimmed = admin->trim(where.stream, what);
     if (!trimmed) return complain(trimmed.error());
-    return print(fmt::format(
+    auto text = fmt::format(
         "removed {} ({}) and {}\n",
         counted(trimmed->records, "record"),
         counted(trimmed->bytes, "byte"),
         counted(trimmed->shards.size(), "shard")
-    ));
+    );
+    if (trimmed->clock_ahead) {
+        text += fmt::format(
+            "the newest record bears {}, which is ahead of this machine's clock: it was appended while a "
+            "clock "
+            "was wrong, and all later ones bear that time, too; set the clocks right, and remove these "
+            "records "
+            "once they are read, by --through-sequence\n",
+            format_time(*trimmed->clock_ahead)
+        );
+    }
+    return print(text);
 }
 
 option_spec shard_option(bool many) {

@@ -28,8 +28,10 @@ struct local_admin_options {
     bool only_reads{false};            ///< Then a file that is opened need not be writable.
     local_limits limits;
     local_clock clock{system_wall_time};
-    std::uint32_t shards_max{10'000};      ///< Of a stream that is made.
-    std::uint32_t trim_batch_rows{1'000};  ///< Removed at once: how long writers can be made to wait.
+    std::uint32_t shards_max{10'000};         ///< Of a stream that is made.
+    std::uint32_t trim_batch_rows{1'000};     ///< Removed at once, and
+    std::uint64_t trim_batch_bytes{1 << 20};  ///< until there are so many: how long writers are made to wait.
+    milliseconds clock_ahead_max{60'000};  ///< Of a stream before the system's clock; beyond, `trim` tells.
 };
 
 struct local_shard_info {
@@ -67,6 +69,10 @@ struct local_trimmed {
     std::uint64_t records{0};
     std::uint64_t bytes{0};
     std::vector<shard_id> shards;  ///< Closed and empty for longer than asked for; no longer listed.
+
+    /// The time of the newest record, when the system's clock is far behind it: it was wrong when that record
+    /// was appended, or is now. Later records bear that time, too, until these are removed by number.
+    std::optional<wall_time> clock_ahead;
 };
 
 class local_admin {

@@ -178,7 +178,8 @@ result<bool> copy_rows(
     return false;
 }
 
-/// The stream and the clock, read while no other connection writes.
+/// The stream, and a moment before which nothing that is not yet visible arrives: the clock while no other
+/// connection writes; else the newest arrival, for a writer takes its time when it begins, however long ago.
 result<std::pair<stream_row, wall_time>> moment_of(
     sqlite::database& db, std::string_view name, const local_clock& clock
 ) {
@@ -191,8 +192,8 @@ result<std::pair<stream_row, wall_time>> moment_of(
     if (!row) return tl::unexpected(std::move(row.error()));
     // SQLite gives a connection that may not write a transaction that locks nothing, without a word.
     const bool exact = locked && sqlite3_db_readonly(db.handle(), "main") == 0;
-    const auto now = exact ? clock() : clock() - std::chrono::seconds{1};
-    return std::pair{std::move(*row), std::max(now, row->last_arrival)};
+    const auto now = exact ? std::max(clock(), row->last_arrival) : row->last_arrival;
+    return std::pair{std::move(*row), now};
 }
 
 }  // namespace

@@ -175,6 +175,8 @@ result<sqlite::database> open_streams(
          .when_missing = create_advice}
     );
     if (!db) return db;
+    // Where it is on by default, whatever is trimmed is written once more, as zeros, through the WAL.
+    if (auto set = db->execute("PRAGMA secure_delete = OFF"); !set) return tl::unexpected(set.error());
     const auto usable = mode == sqlite::open_mode::create ? create_schema(*db) : check_schema(*db);
     if (!usable) return tl::unexpected(usable.error());
     return db;

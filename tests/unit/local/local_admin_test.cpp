@@ -2,8 +2,11 @@
 
 #include "database.hpp"
 #include "local_read.hpp"
+#include "local_schema.hpp"
+#include "local_trim.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -13,6 +16,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 namespace millrace {
 namespace {
@@ -243,6 +247,71 @@ TEST_F(LocalAdmin, TrimsWhatIsPastTheRetention) {
     EXPECT_EQ(forever.error().code, errc::invalid_argument);
     EXPECT_THAT(forever.error().detail, HasSubstr("no retention"));
     EXPECT_FALSE(admin.trim("short", {.through_sequence = 1, .before = now}));
+}
+
+TEST_F(LocalAdmin, RetentionRemovesNothingThatIsYoungBecauseAClockWasAheadOnce) {
+    ASSERT_TRUE(admin.create_stream("short", 1, 10min));
+    const auto put_one = [&] { return admin.put("short", std::vector{order("k", "v")}).has_value(); };
+    ASSERT_TRUE(put_one());
+    now += 24h * 365 * 50;
+    const auto far = now;
+    ASSERT_TRUE(put_one());
+    now -= 24h * 365 * 50;
+    ASSERT_TRUE(put_one());
+    const auto trimmed = admin.trim("short").value();
+    EXPECT_EQ(trimmed.records, 0U);
+    EXPECT_EQ(trimmed.clock_ahead, far);
+
+    ASSERT_TRUE(admin.trim("short", {.through_sequence = 2}));
+    EXPECT_EQ(admin.trim("short")->clock_ahead, far) << "the third record bears that time, too";
+    EXPECT_EQ(admin.trim("short", {.through_sequence = 3})->clock_ahead, std::nullopt);
+    ASSERT_TRUE(put_one());
+    now += 10min + 1ms;
+    EXPECT_EQ(admin.trim("short")->records, 1U) << "the clock is that of the system again";
+}
+
+/// Rows changed by each transaction of a connection.
+struct changes_by_commit {
+    explicit changes_by_commit(sqlite3* db) : db_(db) {
+        sqlite3_commit_hook(
+            db, [](void* me) { return static_cast<changes_by_commit*>(me)->note(); }, this
+        );
+    }
+    int note() {
+        const int total = sqlite3_total_changes(db_);
+        counts.push_back(total - before_);
+        before_ = total;
+        return 0;
+    }
+    std::vector<int> counts;
+
+private:
+    sqlite3* db_;
+    int before_{0};
+};
+
+TEST_F(LocalAdmin, TrimsInTransactionsThatAreBoundedInBytesToo) {
+    put(std::vector<event>(20, order("k", std::string(499, 'x'))));
+    options.trim_batch_rows = 1'000;
+    options.trim_batch_bytes = 1'000;
+    auto db = local::open_streams(file, sqlite::open_mode::must_exist, 20ms).value();
+    changes_by_commit seen(db.handle());
+    EXPECT_EQ(local::trim_stream(db, "orders", {.through_sequence = 20}, options)->records, 20U);
+    const auto large = std::ranges::count(seen.counts, 3);  // two records, and the row of the shard
+    EXPECT_EQ(large, 10);
+    EXPECT_THAT(seen.counts, testing::Each(testing::Le(3)));
+}
+
+TEST_F(LocalAdmin, TrimWritesNothingInPlaceOfWhatItRemoves) {
+    for (int i = 0; i < 20; ++i)
+        put(std::vector<event>(10, order("k", std::string(100'000, 'x'))));
+    admin =
+        local_admin::open_or_create(directory.file("other.db")).value();  // the last to close: no WAL is left
+    ASSERT_FALSE(std::filesystem::exists(file + "-wal"));
+    options.trim_batch_rows = 1'000;
+    auto trimmer = local_admin::open(file, options).value();
+    EXPECT_EQ(trimmer.trim("orders", {.through_sequence = 200})->records, 200U);
+    EXPECT_LT(std::filesystem::file_size(file + "-wal"), 2'000'000U);
 }
 
 TEST_F(LocalAdmin, NoLongerListsAClosedAndEmptyShardPastTheTrimmedTime) {

@@ -117,14 +117,26 @@ TEST_F(LocalRead, TakesTheMomentOfAListingFromTheStreamsOwnClock) {
     EXPECT_EQ(local::list_stream(db, "orders", clock)->now, now);
 }
 
-TEST_F(LocalRead, RoundsTheMomentDownWhereItCannotWaitForAWriter) {
+TEST_F(LocalRead, AMomentThatCannotWaitForAWriterLeavesOutNothingThatTheWriterCommits) {
     put(1);
-    now += 1min;
     auto other = sqlite::database::open(file, {}).value();
-    const auto writer = other.begin(sqlite::transaction_kind::immediate).value();
-    EXPECT_EQ(local::list_stream(db, "orders", clock)->now, now - 1s);
+    local::routing_cache routes;
+    auto writer = local::append_transaction::begin(other, routes, clock).value();
+    const auto began = now;
+    now += 1min;
     auto read_only = sqlite::database::open(file, {.mode = sqlite::open_mode::read_only}).value();
-    EXPECT_EQ(local::list_stream(read_only, "orders", clock)->now, now - 1s);
+    for (auto* reader : {&db, &read_only}) {
+        const auto moment = local::list_stream(*reader, "orders", clock)->now;
+        EXPECT_LE(moment, began);
+        EXPECT_EQ(open(from::timestamp{moment})->value(), "1")
+            << "what arrived at that very moment comes again";
+    }
+    const auto moment = local::list_stream(db, "orders", clock)->now;
+    ASSERT_TRUE(writer.add("orders", {"k", "slow", {}}));
+    ASSERT_TRUE(writer.commit());
+    const auto reply = read(open(from::timestamp{moment})->value());
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->records->records().back().data, "slow");
 }
 
 TEST_F(LocalRead, ListsRetentionAndIdentity) {
