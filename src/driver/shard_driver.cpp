@@ -21,6 +21,20 @@ start_position first_position(const lease_grant& grant) {
     return grant.start;
 }
 
+std::string not_stored(const std::string& which, const error& why) {
+    return fmt::format(
+        "{} finds no place among the dead letters, and nothing more of this shard is handed over until it "
+        "does: "
+        "{}{}",
+        which,
+        why.detail,
+        why.retry == retry_advice::never ? "; if they can never take it, run the group with a handler that "
+                                           "accepts it, or with another place "
+                                           "for the dead letters"
+                                         : ""
+    );
+}
+
 }  // namespace
 
 shard_driver::impl::impl(const shard_surroundings& surroundings, lease_grant granted)
@@ -175,22 +189,18 @@ void shard_driver::impl::call_handler(shard_delivery::hand what) {
 }
 
 void shard_driver::impl::bury(shard_delivery::bury what) {
-    const auto& record = what.batch->records()[what.at];
-    auto told = fmt::format(
-        "the record at {}.{} goes to the dead letters, its failure was: {}",
-        record.position.sequence.to_string(),
-        record.position.sub_sequence,
-        what.why.detail
-    );
+    const auto& at = what.batch->records()[what.at].position;
+    auto which = fmt::format("the record at {}.{}", at.sequence.to_string(), at.sub_sequence);
+    auto told = fmt::format("{} goes to the dead letters, its failure was: {}", which, what.why.detail);
     around.dead_letters->put(
         std::move(what.batch),
         what.at,
         std::move(what.why),
-        alive.guard([this, told = std::move(told)](const result<void>& how) {
+        alive.guard([this, told = std::move(told), which = std::move(which)](const result<void>& how) {
             if (how) {
                 say_failure(log_level::warning, "shard.record_dead_lettered", told);
             } else {
-                say_failure(log_level::error, "shard.dead_letter_failed", how.error().detail);
+                say_failure(log_level::error, "shard.dead_letter_failed", not_stored(which, how.error()));
             }
             work->buried(now(), around.loop.random(), how);
             proceed();

@@ -18,10 +18,22 @@ std::optional<std::string> owned(const std::optional<std::string_view>& bytes) {
 result<void> add_to_outbox(sqlite::database& db, const event& what) {
     auto open = db.begin(sqlite::transaction_kind::immediate);
     if (!open) return tl::unexpected(std::move(open.error()));
-    auto writer = outbox_writer::open(db.handle());
+    // The default limit is meant for applications; what was in the stream must find room here.
+    auto writer =
+        outbox_writer::open(db.handle(), {.event_bytes_max = outbox_writer_options::event_bytes_limit});
     if (!writer) return tl::unexpected(std::move(writer.error()));
     if (auto added = writer->add(what); !added) return tl::unexpected(std::move(added.error()));
     return open->commit();
+}
+
+/// A handler may say as much as it likes, and no target takes headers of any size.
+std::string cut(std::string text) {
+    if (text.size() <= dead_letter_error_max) return text;
+    std::size_t end = dead_letter_error_max;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+        --end;  // not within a character
+    text.resize(end);
+    return text;
 }
 
 /// The event as the only row of a batch.
@@ -60,7 +72,7 @@ event dead_letter(
     made.headers.push_back(
         {"millrace-sequence", fmt::format("{}/{}", at.sequence.to_string(), at.sub_sequence)}
     );
-    made.headers.push_back({"millrace-error", fmt::format("{}: {}", name_of(why.code), why.detail)});
+    made.headers.push_back({"millrace-error", cut(fmt::format("{}: {}", name_of(why.code), why.detail))});
     return made;
 }
 

@@ -12,10 +12,13 @@
 #include <millrace/event.hpp>
 #include <millrace/record.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
 namespace millrace {
+
+inline constexpr std::size_t dead_letter_error_max = 4'096;  ///< Bytes of `millrace-error`; the rest is cut.
 
 /// The record as an event for `topic`.
 [[nodiscard]] event dead_letter(

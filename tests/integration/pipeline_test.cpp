@@ -180,6 +180,43 @@ public:
     }
 };
 
+/// Refuses what is large, at length.
+class refusing_large_handler final : public record_handler {
+public:
+    result<handled> handle(const std::shared_ptr<const record_batch>& batch, const delivery& how) override {
+        for (std::size_t i = 0; i < batch->records().size(); ++i) {
+            if (batch->records()[i].data.value().size() < 1'000'000) continue;
+            if (i > 0) how.acknowledge.up_to(i - 1);
+            return fail(errc::handler_failed, std::string(2'000'000, 'e'));
+        }
+        return handled::all;
+    }
+};
+
+TEST_F(Pipeline, ALargeRecordIsGivenUpLikeAnyOther) {
+    files.make_stream("dead", 1);
+    auto large = numbered(2, 1);
+    large.value = std::string(1'500'000, 'v');
+    files.put({numbered(1, 1), large, numbered(3, 1)});
+    refusing_large_handler refusing;
+    for (const auto& [group, target] :
+         {std::pair{"to-outbox", files.outbox}, std::pair{"to-stream", files.sink + "/dead"}}) {
+        auto settings = files.consumer("w");
+        settings.group = group;
+        settings.reading.on_failure = failure_policy::dead_letter;
+        settings.reading.dead_letter_after = 1;
+        settings.dead_letters = target;
+        settings.idle_exit = 0s;
+        background<consumer> consuming(settings, refusing);
+        const auto buried = [&] { return (*consuming).status().records_dead_lettered > 0; };
+        EXPECT_TRUE(support::eventually(patience, buried)) << "no room for it in " << target;
+        const auto outcome = buried() ? consuming.wait() : consuming.stop();
+        ASSERT_TRUE(outcome) << outcome.error().detail;
+        EXPECT_EQ(outcome->records_acknowledged, 3U);
+    }
+    EXPECT_EQ(shop.rows("outbox WHERE length(value) = 1500000"), 1);
+}
+
 TEST_F(Pipeline, RecordsThatAreGivenUpGoToAnOutboxOrAStreamAndTheRestGoesOn) {
     files.make_stream("dead", 1);
     files.put({numbered(1, 1), numbered(2, 1), numbered(3, 1)});

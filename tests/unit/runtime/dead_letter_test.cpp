@@ -1,4 +1,5 @@
 #include "dead_letters.hpp"
+#include "record/bytes_text.hpp"
 
 #include <chrono>
 #include <string>
@@ -31,6 +32,21 @@ TEST(DeadLetter, KeepsTheRecordAndSaysWhereItCameFromAndWhy) {
         {"millrace-sequence", "7/2"},
         {"millrace-error", "handler_failed: no such customer"}};
     EXPECT_EQ(letter.headers, expected);
+}
+
+TEST(DeadLetter, CutsWhatAHandlerSaysAtLengthBetweenTwoCharacters) {
+    record_batch batch{shard_id("shard-1")};
+    batch.add({.position = {sequence_number{7}, 0}});
+    std::string much = "x";
+    while (much.size() < 2'000'000)
+        much += "\u00e4";
+    for (const auto& detail : {much, "x" + much}) {
+        const auto letter = dead_letter(batch, 0, {errc::handler_failed, {}, false, detail}, "o", "o");
+        const auto said = letter.headers.back().value.value();
+        EXPECT_LE(said.size(), dead_letter_error_max);
+        EXPECT_GE(said.size(), dead_letter_error_max - 1);
+        EXPECT_TRUE(is_utf8(said));
+    }
 }
 
 }  // namespace

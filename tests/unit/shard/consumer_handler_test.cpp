@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace millrace {
@@ -131,6 +132,23 @@ TEST_F(ConsumerDriver, ADeadLetterIsDurableBeforeTheCheckpointPassesItsRecord) {
     EXPECT_EQ(consumer->counters().records_dead_lettered, 1U);
     EXPECT_EQ(log.count("shard.dead_letter_failed"), 3U);
     EXPECT_EQ(log.count("shard.record_dead_lettered"), 1U);
+}
+
+TEST_F(ConsumerDriver, ALetterThatItsTargetNeverTakesIsNamedWithWhatToDo) {
+    append(1, 1);
+    options.on_failure = failure_policy::dead_letter;
+    options.dead_letter_after = 1;
+    dead_letters.failures = 1;
+    handler.behave = [&](const auto&, const delivery&) -> result<handled> {
+        return tl::unexpected(broken("poison"));
+    };
+    grant(0);
+    world.run_for(60s);
+    ASSERT_EQ(log.count("shard.dead_letter_failed"), 1U);
+    const auto line = log.of("shard.dead_letter_failed").front();
+    const auto at = leases->rows.at(shard(0)).reached->position.sequence.to_string() + ".0";
+    EXPECT_THAT(line, testing::HasSubstr("the record at " + at + " finds no place among the dead letters"));
+    EXPECT_THAT(line, testing::HasSubstr("another place for the dead letters"));
 }
 
 TEST_F(ConsumerDriver, CallsOfOneShardNeverOverlapAlsoWhenItIsLostAndComesBackMeanwhile) {
