@@ -91,7 +91,7 @@ TEST_F(PostgresLeaseStore, RefusesTablesOfANewerProgram) {
     EXPECT_THAT(refused.error().detail, HasSubstr("version 2"));
 }
 
-TEST_F(PostgresLeaseStore, MakesTablesAnewThatWereDroppedMeanwhile) {
+TEST_F(PostgresLeaseStore, DoesNotMakeTablesAnewThatWereDroppedWhileItUsedThemButUsesThoseOfAnother) {
     const auto store = make(home, test::shared_server());
     ASSERT_TRUE(write(*store, shard("a", 1)));
     schema.admin.execute("DROP SCHEMA " + schema.name + " CASCADE");
@@ -99,7 +99,13 @@ TEST_F(PostgresLeaseStore, MakesTablesAnewThatWereDroppedMeanwhile) {
     ASSERT_FALSE(met);
     EXPECT_EQ(met.error().code, errc::not_found);
     EXPECT_EQ(met.error().retry, retry_advice::after_delay);
-    EXPECT_TRUE(write(*store, shard("a", 1)));
+    const auto written = write(*store, shard("a", 1));
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, errc::not_found);
+    EXPECT_THAT(written.error().detail, HasSubstr("to begin anew instead, stop all workers"));
+    const auto other = make(home, test::shared_server());
+    EXPECT_TRUE(write(*other, shard("a", 1)));
+    EXPECT_TRUE(read(*store, "a"));
 }
 
 TEST_F(PostgresLeaseStore, ShowsTheSqlToWhoMayNotMakeTables) {

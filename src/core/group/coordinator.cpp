@@ -339,14 +339,32 @@ void coordinator::on(const group_read& reply) {
         return tell_failure("group.read_failed", "error", {}, reply.outcome.error());
     }
     if (*reply.outcome) return adopt_group_row(**reply.outcome);
-    group_.reset();
     group_state_ = group_state::unknown;
     recreation_ = recreation::none;
+    if (group_) return restore_group_row();
     if (!stream_) {
         group_retry_at_ = now_ + options_.tick;
         return;
     }
     write_group_row(first_group_row(options_, *stream_), std::nullopt);
+}
+
+// The state was emptied, or another one stands in its place. A first start would skip, with `latest`,
+// whatever the group had not done yet; from its own start it does that again.
+void coordinator::restore_group_row() {
+    auto row = *group_;
+    row.epoch_floor = epoch_above();
+    tell(
+        log_level::error,
+        "group.state_lost",
+        "stream",
+        row.stream_identity,
+        "the state of this group was emptied or replaced while it works, so its checkpoints are lost; it "
+        "begins "
+        "again where it began at its first start, and records come again; put the right state back, or stop "
+        "all workers to begin anew"
+    );
+    write_group_row(std::move(row), std::nullopt);
 }
 
 // In doubt or refused: the row as read is the truth, whoever wrote it.

@@ -96,6 +96,7 @@ private:
     void read_group_row();
     void write_group_row(group_row row, std::optional<version> expected);
     void settle_group_row();
+    void restore_group_row();
     void adopt_group_row(const group_row& row);
     void end_lapsed(const std::vector<worker_row>& over);
     void admit_all_shards(const std::vector<worker_row>& listed);

@@ -383,7 +383,9 @@ void session_machine::on(mono_time now, const read_done& reply) {
             lose(
                 now,
                 fmt::format(
-                    "the session of worker \"{}\" was ended by another worker; it registers anew",
+                    "the row of worker \"{}\" is gone: another worker ended its session, or the state was "
+                    "emptied; "
+                    "it registers anew",
                     options_.worker.value()
                 ),
                 true

@@ -81,19 +81,41 @@ struct dynamodb_lease_store::impl {
     /// Sends a write whose condition may not hold. `own`: its mark, when it leaves one.
     void change(table_client::request what, std::optional<write_id> own, completion<void> done);
 
+    [[nodiscard]] aws::api_failure table_is_gone() const;
+
     host& home;
     dynamodb_lease_store_options options;
     table_client client;
     lease_table table;
+    bool used{false};  // then it is not made again: the group would skip, or do again, what it had
 };
+
+aws::api_failure dynamodb_lease_store::impl::table_is_gone() const {
+    aws::api_failure gone;
+    gone.type = missing_table;
+    gone.why = error{
+        errc::not_found,
+        retry_advice::after_delay,
+        false,
+        fmt::format(
+            "the table of {}, which this process has used, is gone: restore it under its name; to begin anew "
+            "instead, stop all workers of the group first",
+            options.where.shown
+        )};
+    return gone;
+}
 
 template <class T, class Decode>
 void dynamodb_lease_store::impl::run(
     table_client::request what, Decode decode, std::function<void(table_client::outcome<T>)> done, int makings
 ) {
     client.call<T>(what, decode, [this, what, decode, done, makings](table_client::outcome<T> outcome) {
-        if (outcome) return done(std::move(outcome));
+        if (outcome) {
+            used = true;
+            return done(std::move(outcome));
+        }
         auto& failure = outcome.error();
+        if (failure.type == missing_table && used) return done(tl::unexpected(table_is_gone()));
         if (failure.type == missing_table && makings < makings_max) {
             return table.ensure([this, what, decode, done, makings](const result<void>& ready) {
                 if (ready) return run<T>(what, decode, done, makings + 1);

@@ -176,9 +176,21 @@ result<void> make_tables(connection& db, std::string_view schema) {
 
 }  // namespace
 
-result<void> ensure_lease_tables(connection& db, std::string_view schema) {
+result<void> ensure_lease_tables(connection& db, std::string_view schema, bool were_used) {
     const lease_tables_of tables(schema);
     auto found = schema_of(db, tables);
+    if (found && *found == 0 && were_used) {
+        return fail(
+            errc::not_found,
+            fmt::format(
+                "the lease tables of schema \"{}\" in {}, which this process has used, are gone: restore "
+                "them; to "
+                "begin anew instead, stop all workers of the group first",
+                schema,
+                db.name()
+            )
+        );
+    }
     if (found && *found == 0) {
         if (auto made = make_tables(db, schema); !made) return made;
         found = schema_of(db, tables);

@@ -16,8 +16,11 @@
 namespace millrace::postgres {
 
 /// Makes the tables of the schema, and the schema, when they are missing, at once from several processes or
-/// not. `wrong_version` when a newer program has made them; `permission_denied` shows the SQL for who may.
-[[nodiscard]] result<void> ensure_lease_tables(connection& db, std::string_view schema);
+/// not. `wrong_version` when a newer program has made them; `permission_denied` shows the SQL for who may;
+/// `not_found` when they are gone and `were_used`: the group would skip, or do again, what it had.
+[[nodiscard]] result<void> ensure_lease_tables(
+    connection& db, std::string_view schema, bool were_used = false
+);
 
 /// The rows of one group.
 class lease_rows {

@@ -63,7 +63,9 @@ result<connection> postgres_lease_store::impl::open(const stop_signal& stop) {
         group = {"", postgres::outbox_lease_group(found->name)};
         schema = std::move(found->name.schema);
     }
-    if (auto ready = ensure_lease_tables(*db, schema); !ready)
+    // With an outbox that is made anew, its lease is.
+    const bool were_used = rows && !options.outbox;
+    if (auto ready = ensure_lease_tables(*db, schema, were_used); !ready)
         return tl::unexpected(std::move(ready.error()));
     rows.emplace(schema, std::move(group));
     return db;

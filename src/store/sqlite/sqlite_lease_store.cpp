@@ -6,22 +6,40 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace millrace {
 
 namespace {
 
-result<sqlite::database> open(const sqlite_lease_store_options& options) {
+constexpr const char* state_is_gone =
+    "the state that this process has used is gone: put the file back, or mount its disk; to begin anew "
+    "instead, "
+    "stop all workers of the group first";
+
+/// What was there once is not made again: the group would skip, or do again, what it had not, or had, done.
+result<sqlite::database> open(const sqlite_lease_store_options& options, bool used) {
     using sqlite::open_mode;
-    const auto write = options.create_file ? open_mode::create : open_mode::must_exist;
+    const bool gone = used && options.create_file;
+    const auto write = options.create_file && !gone ? open_mode::create : open_mode::must_exist;
     auto db = sqlite::database::open(
         options.path,
         {.mode = options.only_reads ? open_mode::to_read : write,
          .busy_timeout = options.busy_timeout,
          .sync = sqlite::durability::full,
          .name = options.name,
-         .when_missing = options.when_missing}
+         .when_missing = gone ? state_is_gone : options.when_missing}
     );
     if (!db) return db;
+    if (gone) {
+        if (const auto there = lease_tables::check(*db); !there) {
+            auto why = there.error();
+            if (why.code == errc::not_found)
+                why.detail = fmt::format("{} holds no leases any more; {}", db->name(), state_is_gone);
+            return tl::unexpected(std::move(why));
+        }
+        return db;
+    }
     const auto ready = options.only_reads ? lease_tables::check(*db) : lease_tables::ensure(*db);
     if (!ready) return tl::unexpected(ready.error());
     return db;
@@ -31,9 +49,14 @@ result<sqlite::database> open(const sqlite_lease_store_options& options) {
 
 struct sqlite_lease_store::impl {
     impl(host& home, const sqlite_lease_store_options& options)
-        : group(options.group), thread(home, [options] { return open(options); }) {}
+        : group(options.group), thread(home, [this, options] {
+              auto db = open(options, used);
+              used = used || db;
+              return db;
+          }) {}
 
     group_key group;
+    bool used{false};  // the thread's
     sqlite::db_thread thread;
 };
 

@@ -21,10 +21,10 @@ namespace millrace {
 
 struct sqlite_lease_store_options {
     std::string path;
-    group_key group;           ///< Keeps the rows of groups that share a file apart.
-    std::string name{};        ///< How messages name the file, such as its URL; the path when empty.
-    bool create_file{true};    ///< Otherwise a missing file is `not_found`. Missing tables are made.
-    bool only_reads{false};    ///< Then nothing is made, and the file need not be writable.
+    group_key group;         ///< Keeps the rows of groups that share a file apart.
+    std::string name{};      ///< How messages name the file, such as its URL; the path when empty.
+    bool create_file{true};  ///< Until it was used once; else a missing file is `not_found`. So with tables.
+    bool only_reads{false};  ///< Then nothing is made, and the file need not be writable.
     std::string when_missing;  ///< What a person should do then; "check the path" when empty.
 
     /// How long a request waits for other writers before it is `unavailable`; keep it below the lease time.

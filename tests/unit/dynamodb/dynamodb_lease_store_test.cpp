@@ -278,6 +278,16 @@ TEST_F(DynamodbLeaseStore, ATableThatIsGoneAgainAndAgainIsNotMadeForEver) {
     EXPECT_EQ(why_not_written().code, errc::not_found);
 }
 
+TEST_F(DynamodbLeaseStore, ATableThatItHasUsedIsNotMadeAnew) {
+    write(shard(1));
+    answer("UpdateItem", "{}");
+    ASSERT_TRUE(written->has_value());
+    write(shard(2), version{1});
+    refuse("UpdateItem", not_found());
+    EXPECT_EQ(why_not_written().code, errc::not_found);
+    EXPECT_THAT(why_not_written().detail, HasSubstr("to begin anew instead, stop all workers"));
+}
+
 TEST_F(DynamodbLeaseStore, ShowsTheCommandToWhoMayNotMakeTheTable) {
     write(shard(1));
     refuse("UpdateItem", not_found());

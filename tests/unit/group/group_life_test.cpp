@@ -29,6 +29,23 @@ TEST_F(GroupLife, LatestIsPinnedToTheStreamsClockRoundedDownAndALaterStartIsIgno
     EXPECT_EQ(group_row_now()->start, start_policy::latest);
 }
 
+TEST_F(GroupLife, AStateThatWasEmptiedUnderItsWorkersIsToldAndTheGroupBeginsWhereItFirstBegan) {
+    settings.group.start = start_policy::latest;
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(2s);
+    const auto began = group_row_now()->start_at;
+    stream->now += 1h;
+    table.clear();
+    world.run_for(20s);
+    ASSERT_TRUE(group_row_now());
+    EXPECT_EQ(group_row_now()->start_at, began) << "what came since then was perhaps not handled";
+    EXPECT_GE(a.log.count("group.state_lost") + b.log.count("group.state_lost"), 1U);
+    EXPECT_TRUE(each_shard_has_one_holder());
+    EXPECT_EQ(a.held.size() + b.held.size(), 4U);
+    EXPECT_EQ(a.held.begin()->second.start, start_position{from::timestamp{*began}});
+}
+
 TEST_F(GroupLife, AGroupOfANewerFormatIsLeftAlone) {
     group_row newer;
     newer.format = 2;
