@@ -80,7 +80,11 @@ verdict judge(int code, int of_system, std::string_view message) {
         case SQLITE_TOOBIG:
             return {errc::invalid_argument, retry_advice::never, "a value is larger than SQLite's limit"};
         case SQLITE_CONSTRAINT:
-            return {errc::conflict, retry_advice::never, "a rule of the table forbids it"};
+            // No conflict: that word is for a row which another writer changed, and there one decides anew.
+            return {
+                errc::invalid_config,
+                retry_advice::after_delay,
+                "a rule or a trigger of the table forbids it; change that, or the row"};
         case SQLITE_NOMEM:
             return {errc::unavailable, retry_advice::after_delay, "there is not enough memory"};
         case SQLITE_SCHEMA:

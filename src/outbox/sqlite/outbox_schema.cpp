@@ -214,4 +214,11 @@ result<void> check(sqlite3* db, std::string_view file) {
     );
 }
 
+result<void> upgrade(sqlite3* db, std::string_view file) {
+    const auto version = version_of(db, file);
+    if (!version) return tl::unexpected(version.error());
+    if (version->value_or(version_known) == version_known) return {};
+    return create(db, file);
+}
+
 }  // namespace millrace::outbox_schema

@@ -33,4 +33,7 @@ result<void> create(sqlite3* db, std::string_view file);
 /// when a table `outbox` of another shape is there.
 result<void> check(sqlite3* db, std::string_view file);
 
+/// Brings tables of an older layout to the one that is known. For one that `check` has found usable.
+result<void> upgrade(sqlite3* db, std::string_view file);
+
 }  // namespace millrace::outbox_schema

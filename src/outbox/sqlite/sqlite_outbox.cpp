@@ -30,9 +30,9 @@ struct sqlite_outbox::impl {
              .when_missing = "create it with `millrace outbox init`, or check the path"}
         );
         if (!db) return db;
-        if (auto usable = outbox_schema::check(db->handle(), db->name()); !usable) {
-            return tl::unexpected(std::move(usable.error()));
-        }
+        auto usable = outbox_schema::check(db->handle(), db->name());
+        if (usable) usable = outbox_schema::upgrade(db->handle(), db->name());
+        if (!usable) return tl::unexpected(std::move(usable.error()));
         if (auto made = outbox_pauses::create(*db); !made) return tl::unexpected(std::move(made.error()));
         view.reopened();
         return db;

@@ -269,8 +269,29 @@ TEST_F(SqliteOutbox, DeletesNothingAfterIdsWereStartedAnewByHand) {
 }
 
 TEST_F(SqliteOutbox, RefusesIdsBelowOneWhichNoRelayWouldEverRead) {
-    EXPECT_EQ(db.run("INSERT INTO outbox (id, topic) VALUES (0, 't')").error().code, errc::conflict);
-    EXPECT_EQ(db.run("INSERT INTO outbox (id, topic) VALUES (-5, 't')").error().code, errc::conflict);
+    EXPECT_EQ(db.run("INSERT INTO outbox (id, topic) VALUES (0, 't')").error().code, errc::invalid_config);
+    EXPECT_EQ(db.run("INSERT INTO outbox (id, topic) VALUES (-5, 't')").error().code, errc::invalid_config);
+}
+
+TEST_F(SqliteOutbox, ATriggerThatForbidsABurialIsNoLaneThatWasUnparked) {
+    lease(1);
+    ASSERT_TRUE(
+        db.execute("INSERT INTO outbox (topic, key) VALUES ('t', 'a'), ('t', 'a');"
+                   "CREATE TRIGGER keep BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'kept'); END")
+    );
+    fetch();
+    bury_request request{.rows = {row_id{1}}, .lane = {"t", "a", {}}, .reason = "r", .detail = "d"};
+    for (const auto when : {bury_request::condition::park_lane, bury_request::condition::lane_is_parked}) {
+        ASSERT_TRUE(db.execute("INSERT OR IGNORE INTO outbox_parked VALUES ('t', CAST('a' AS BLOB), NULL, 1)")
+        );
+        request.when = when;
+        request.table_identity = view.identity();
+        const auto done = outbox_tables::bury(db, view, request, epoch{1});
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, errc::invalid_config) << done.error().detail;
+        EXPECT_EQ(done.error().retry, retry_advice::after_delay);
+        EXPECT_THAT(done.error().detail, HasSubstr("kept"));
+    }
 }
 
 TEST_F(SqliteOutbox, KeepsTheRowsWhenTheDiskIsFullWhileARowIsBuried) {
