@@ -1,6 +1,7 @@
 #include "db_thread.hpp"
 
 #include "assert.hpp"
+#include "file_identity.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,9 +9,53 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
+#include <fmt/format.h>
+#include <sqlite3.h>
+
 namespace millrace::sqlite {
+
+namespace {
+
+/// The file of a connection and the write-ahead log beside it.
+struct standing_files {
+    std::string path;
+    std::optional<file_identity> file;
+    std::optional<file_identity> log;
+};
+
+standing_files files_of(const database& db) {
+    standing_files found;
+    const char* const path = sqlite3_db_filename(db.handle(), "main");
+    if (path == nullptr || *path == '\0') return found;
+    found = {path, identity_of(path), identity_of(fmt::format("{}-wal", path))};
+    return found;
+}
+
+/// SQLite finds the log by its name: it would read, and write, the pages of the former file as if they were
+/// of the one that took its place.
+result<void> check_log(const standing_files& former) {
+    if (!former.log) return {};
+    const auto file = identity_of(former.path);
+    if (!file || file == former.file) return {};
+    const auto log = former.path + "-wal";
+    if (identity_of(log) != former.log) return {};
+    return fail(
+        errc::unavailable,
+        fmt::format(
+            "\"{0}\" was replaced, but \"{1}\" is that of the file before, whose pages would be written into "
+            "the "
+            "new one; move it, and \"{0}-shm\", away to that file, and all goes on",
+            former.path,
+            log
+        ),
+        retry_advice::after_delay
+    );
+}
+
+}  // namespace
 
 struct db_thread::impl {
     using steady = std::chrono::steady_clock;
@@ -36,6 +81,7 @@ struct db_thread::impl {
     database* interruptible{nullptr};                // guarded; null while there is no connection
 
     std::optional<database> db;    // the thread's, as all below
+    standing_files former;         // of the latest connection
     std::int64_t seen_version{0};  // of the data, as of the last look
     milliseconds pause;
     steady::time_point next_look{};
@@ -137,11 +183,13 @@ void db_thread::impl::run(task what) {
 result<database*> db_thread::impl::connection() {
     if (db && db->moved()) close();
     if (!db) {
+        if (auto fits = check_log(former); !fits) return tl::unexpected(std::move(fits.error()));
         auto made = open();
         if (!made) return tl::unexpected(std::move(made.error()));
         auto version = made->integer("PRAGMA data_version");
         if (!version) return tl::unexpected(std::move(version.error()));
         db.emplace(std::move(*made));
+        former = files_of(*db);
         seen_version = *version;
         const std::lock_guard lock(mutex);
         interruptible = &*db;

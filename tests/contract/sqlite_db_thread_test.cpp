@@ -82,6 +82,25 @@ TEST_F(SqliteDbThread, OpensAnewWhenTheFileWasReplaced) {
     EXPECT_EQ(opened, 2);
 }
 
+TEST_F(SqliteDbThread, LeavesAFileAloneThatWasPutBesideTheLogOfTheOneBefore) {
+    ASSERT_TRUE(execute("CREATE TABLE t (n); INSERT INTO t VALUES (1)"));
+    const auto backup = files.file("backup.db");
+    {
+        auto copy = database::open(backup, {.mode = open_mode::create}).value();
+        ASSERT_TRUE(copy.execute("CREATE TABLE t (n); INSERT INTO t VALUES (7)"));
+    }
+    std::filesystem::rename(backup, path);
+    for (int i = 0; i < 2; ++i) {
+        const auto refused = ask("SELECT n FROM t");
+        ASSERT_FALSE(refused) << "it read " << *refused;
+        EXPECT_EQ(refused.error().code, errc::unavailable);
+        EXPECT_NE(refused.error().detail.find("a.db-wal"), std::string::npos) << refused.error().detail;
+    }
+    std::filesystem::remove(path + "-wal");
+    std::filesystem::remove(path + "-shm");
+    EXPECT_EQ(ask("SELECT n FROM t"), 7);
+}
+
 TEST_F(SqliteDbThread, SignalsCommitsOfOthersSoonAndItsOwnNever) {
     ASSERT_TRUE(execute("CREATE TABLE t (n INTEGER)"));
     int signals = 0;

@@ -255,7 +255,8 @@ result<read_reply> read_records(
         const auto sequence = last.position.sequence.low64();
         next = sequence + 1;
         tip = tip || sequence >= view->shard.last_sequence;
-        if (!tip) reply.behind = std::max(milliseconds{0}, view->shard.last_arrival - last.arrival);
+        // 0 would say that nothing is left to be read, but records of one append arrive together.
+        if (!tip) reply.behind = std::max(milliseconds{1}, view->shard.last_arrival - last.arrival);
     }
     reply.records = std::move(batch);
     if (!tip || !view->shard.closed_at) reply.next = read_cursor{std::to_string(*next)};

@@ -139,6 +139,12 @@ TEST_F(LocalRead, AMomentThatCannotWaitForAWriterLeavesOutNothingThatTheWriterCo
     EXPECT_EQ(reply->records->records().back().data, "slow");
 }
 
+TEST_F(LocalRead, ABatchThatEndsByItsLimitIsBehindEvenRecordsThatArrivedWithIt) {
+    put(3);
+    EXPECT_GT(read("1", {.records_max = 2})->behind, 0ms);
+    EXPECT_EQ(read("3", {.records_max = 2})->behind, 0ms);
+}
+
 TEST_F(LocalRead, ListsRetentionAndIdentity) {
     ASSERT_TRUE(admin.create_stream("short", 1, 10min));
     const auto listing = local::list_stream(db, "short", clock).value();
