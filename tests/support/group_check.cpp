@@ -181,7 +181,8 @@ void group_check::sample(const std::vector<shard_sample>& rows) {
             progress_[row.shard].push_back({lines_, row.epoch, row.checkpoint, row.finished});
         before = row;
     }
-    for (const auto& [shard, row] : newest_) {
+    for (const auto& newest : newest_) {
+        const auto& shard = newest.first;  // clang 14 lets no lambda capture a structured binding
         const bool there =
             std::any_of(rows.begin(), rows.end(), [&](const auto& r) { return r.shard == shard; });
         if (!there) fault("a row is gone", shard);
