@@ -73,7 +73,12 @@ member::member(const surroundings& around, const member_setup& setup)
     loop_store_ = watched(through(around_.between.loop_store, store(loop_)));
     if (setup_.group.all_shards) return;
     session_ = std::make_unique<session_driver>(
-        keeper_, *keeper_store_, setup_.session, setup_.process, static_cast<session_listener&>(*this)
+        keeper_,
+        *keeper_store_,
+        setup_.session,
+        setup_.process,
+        around_.gone,
+        static_cast<session_listener&>(*this)
     );
     if (around_.between.session) view_ = around_.between.session(*session_);
 }

@@ -16,12 +16,19 @@
 namespace millrace {
 
 struct session_driver::impl {
-    impl(host& k, lease_store& s, session_options options, process_identity self, session_listener& l)
+    impl(
+        host& k,
+        lease_store& s,
+        session_options options,
+        process_identity self,
+        lapse_observer::process_gone gone,
+        session_listener& l
+    )
         : keeper(k),
           store(s),
           listener(l),
           worker(options.worker),
-          machine(std::move(options), std::move(self), [&k] { return k.random(); }),
+          machine(std::move(options), std::move(self), std::move(gone), [&k] { return k.random(); }),
           failures(k) {}
 
     ~impl() {
@@ -34,6 +41,7 @@ struct session_driver::impl {
     void read(const session_machine::read& what);
     void list();
     void remove(const session_machine::remove& what);
+    void waits(const session_machine::waits& what);
     void started(const session_machine::started& what);
     void lost(const session_machine::lost& what);
     void stopped(const session_machine::stopped& what);
@@ -92,6 +100,7 @@ void session_driver::impl::carry_out(const session_machine::action& what) {
             [&](const session_machine::read& a) { read(a); },
             [&](const session_machine::list&) { list(); },
             [&](const session_machine::remove& a) { remove(a); },
+            [&](const session_machine::waits& a) { waits(a); },
             [&](const session_machine::started& a) { started(a); },
             [&](const session_machine::lost& a) { lost(a); },
             [&](const session_machine::stopped& a) { stopped(a); },
@@ -124,7 +133,11 @@ void session_driver::impl::read(const session_machine::read& what) {
 }
 
 void session_driver::impl::list() {
-    store.list_workers(alive.guard([this](result<std::vector<worker_row>> outcome) {
+    store.list_workers(alive.guard([this, sent = keeper.now()](result<std::vector<worker_row>> outcome) {
+        if (!outcome) {
+            failing_since = failing_since.value_or(sent);
+            say_failure(outcome.error());
+        }
         step(session_machine::list_done{std::move(outcome)});
     }));
 }
@@ -147,6 +160,23 @@ void session_driver::impl::say_failure(const error& why) {
          {"failing_for", failing},
          {"detail", why.detail}},
         fmt::format("failing for {}: {}", failing, why.detail)
+    );
+}
+
+void session_driver::impl::waits(const session_machine::waits& what) {
+    const auto& elder = what.elder;
+    keeper.log().write(
+        log_level::info,
+        "session.waiting",
+        {{"worker", worker.value()},
+         {"why",
+          fmt::format(
+              "process {} on host \"{}\" has this worker id; this one takes no shards until that session has "
+              "ended or has not been renewed for {} ms, and stops when it is renewed",
+              elder.process.pid,
+              elder.process.host,
+              std::chrono::floor<milliseconds>(elder.lease).count()
+          )}}
     );
 }
 
@@ -186,9 +216,12 @@ session_driver::session_driver(
     lease_store& store,
     session_options options,
     process_identity self,
+    lapse_observer::process_gone gone,
     session_listener& listener
 )
-    : impl_(std::make_unique<impl>(keeper, store, std::move(options), std::move(self), listener)) {}
+    : impl_(std::make_unique<impl>(
+          keeper, store, std::move(options), std::move(self), std::move(gone), listener
+      )) {}
 
 session_driver::~session_driver() = default;
 

@@ -46,12 +46,13 @@ public:
 
 class session_driver final : public session_view {
 public:
-    /// All references must outlive the driver. `listener` is called on the keeper's host.
+    /// All references must outlive the driver. `listener` and `gone` are called on the keeper's host.
     session_driver(
         host& keeper,
         lease_store& store,
         session_options options,
         process_identity self,
+        lapse_observer::process_gone gone,
         session_listener& listener
     );
     ~session_driver() override;

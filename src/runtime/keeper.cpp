@@ -1,6 +1,7 @@
 #include "keeper.hpp"
 
 #include "assert.hpp"
+#include "process_identity.hpp"
 
 #include <utility>
 
@@ -43,7 +44,14 @@ result<void> keeper::start(const store_opener& open) {
     auto store = open(home_);
     if (!store) return tl::unexpected(std::move(store.error()));
     store_ = std::move(*store);
-    session_ = std::make_unique<session_driver>(home_, *store_, options_, self_, *reports_);
+    session_ = std::make_unique<session_driver>(
+        home_,
+        *store_,
+        options_,
+        self_,
+        [](const process_identity& which) { return process_gone(which); },
+        *reports_
+    );
     session_->loop_turned(loop_.now());
     thread_ = std::thread([this] {
         session_->start();

@@ -19,7 +19,7 @@ constexpr std::size_t unproved_max = 8;
 constexpr int moves_of_the_living = 2;
 
 // Of two newcomers that see each other, each would stop for the other. The one with the lower incarnation
-// waits for more moves: by then the other has stopped, unless it was there before and takes no notice.
+// waits for more moves: by then the other has stopped, unless it takes no notice.
 constexpr int moves_of_an_elder = 6;
 
 // Parts of a heartbeat between two attempts.
@@ -68,9 +68,15 @@ session_options session_options::resolved() const {
 }
 
 session_machine::session_machine(
-    session_options options, process_identity self, std::function<std::uint64_t()> random
+    session_options options,
+    process_identity self,
+    lapse_observer::process_gone gone,
+    std::function<std::uint64_t()> random
 )
-    : options_(options.resolved()), self_(std::move(self)), random_(std::move(random)) {}
+    : options_(options.resolved()),
+      self_(std::move(self)),
+      on_this_machine_(self_, std::move(gone)),
+      random_(std::move(random)) {}
 
 std::vector<session_machine::action> session_machine::step(mono_time now, const event& what) {
     std::visit([&](const auto& happened) { on(now, happened); }, what);
@@ -105,6 +111,8 @@ std::optional<mono_time> session_machine::wake(mono_time now) const {
             if (!idle) return std::nullopt;
             if (waits_for_loop(now)) return now + options_.heartbeat;
             return row_may_exist_ ? std::max(retry_at_, clear_at_) : retry_at_;
+        case phase::looking:
+            return idle ? std::optional{next_list_} : std::nullopt;
         case phase::registering:
         case phase::stopping:
             break;
@@ -121,19 +129,23 @@ void session_machine::request_next(mono_time now) {
         if (!row_may_exist_) register_anew(now);
     }
     if (phase_ == phase::over || phase_ == phase::stopping) return clear_own_row(now);
+    const bool looking = phase_ == phase::looking;
     if (must_read_) {
         outstanding_ = request::read;
         actions_.emplace_back(read{session_});
-    } else if (phase_ == phase::registering || changes_unsent_ || now >= next_heartbeat_) {
+    } else if (phase_ == phase::registering || (!looking && (changes_unsent_ || now >= next_heartbeat_))) {
         send_heartbeat(now);
-    } else if ((!namesakes_ || !namesakes_->empty()) && now >= next_list_) {
+    } else if ((looking || !namesakes_ || !namesakes_->empty()) && now >= next_list_) {
         outstanding_ = request::list;
         actions_.emplace_back(list{});
     }
 }
 
+// What has the id already is seen before there is a row: others would make room for it, and it would take
+// shards that it has to give up again.
 void session_machine::register_anew(mono_time now) {
-    phase_ = phase::registering;
+    phase_ = phase::looking;
+    wait_told_ = false;
     session_ = incarnation{fmt::format("{:016x}{:016x}", random_(), random_())};
     known_.reset();
     creations_ = 0;
@@ -315,7 +327,8 @@ void session_machine::watch_namesakes(mono_time now, const std::vector<worker_ro
             if (row.counter != seen.counter) ++seen.moves;
             seen.counter = row.counter;
             still[row.incarnation] = seen;
-            const auto enough = session_ < row.incarnation ? moves_of_an_elder : moves_of_the_living;
+            const bool waits_for_us = phase_ != phase::looking && session_ < row.incarnation;
+            const auto enough = waits_for_us ? moves_of_an_elder : moves_of_the_living;
             if (seen.moves >= enough) {
                 auto why = fmt::format(
                     "worker id \"{}\" is in use by {}, so {} stops; give one of them another id",
@@ -331,7 +344,19 @@ void session_machine::watch_namesakes(mono_time now, const std::vector<worker_ro
         }
     }
     namesakes_ = std::move(still);
-    next_list_ = now + options_.heartbeat / list_pause;
+}
+
+void session_machine::register_if_free(mono_time now, const std::vector<worker_row>& rows) {
+    const auto elder = std::find_if(rows.begin(), rows.end(), [this](const worker_row& row) {
+        return row.worker == options_.worker && !on_this_machine_.gone_here(row);
+    });
+    if (elder != rows.end()) {
+        if (!std::exchange(wait_told_, true)) actions_.emplace_back(waits{*elder});
+        return;
+    }
+    phase_ = phase::registering;
+    namesakes_.reset();  // one that registers at this moment is seen by the listings to come
+    next_list_ = now;
 }
 
 void session_machine::on(mono_time now, const begin&) {
@@ -399,9 +424,12 @@ void session_machine::on(mono_time now, const read_done& reply) {
 void session_machine::on(mono_time now, const list_done& reply) {
     MILLRACE_ASSERT(outstanding_ == request::list);
     outstanding_ = request::none;
-    if (phase_ != phase::live) return;
-    if (reply.outcome) return watch_namesakes(now, *reply.outcome);
+    if (phase_ == phase::stopping && !row_may_exist_) return finish_stop({});
+    if (phase_ != phase::live && phase_ != phase::looking) return;
     next_list_ = now + options_.heartbeat / list_pause;
+    if (!reply.outcome) return;
+    watch_namesakes(now, *reply.outcome);
+    if (phase_ == phase::looking) register_if_free(now, *reply.outcome);
 }
 
 void session_machine::on(mono_time now, const remove_done& reply) {

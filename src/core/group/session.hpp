@@ -1,11 +1,12 @@
 /// The session of one worker as a state machine.
 ///
-/// It registers a worker row, renews it, notices that others ended it, registers anew and deregisters. It
-/// does no I/O and reads no clock: the caller carries out each action, reports how it ended, and calls again
-/// at `wake()` at the latest. At most one request is outstanding. It leaves `worker_row::updated_at` to the
-/// caller. Lives on one thread.
+/// It waits until no other session has its worker id, registers a worker row, renews it, notices that others
+/// ended it, registers anew and deregisters. It does no I/O and reads no clock: the caller carries out each
+/// action, reports how it ended, and calls again at `wake()` at the latest. At most one request is
+/// outstanding. It leaves `worker_row::updated_at` to the caller. Lives on one thread.
 #pragma once
 
+#include "group/lapse.hpp"
 #include "port/lease_store.hpp"
 
 #include <millrace/error.hpp>
@@ -78,6 +79,11 @@ public:
         version expected;
         bool operator==(const remove&) const = default;
     };
+    /// Nothing is registered before this session under the same id has ended.
+    struct waits {
+        worker_row elder;
+        bool operator==(const waits&) const = default;
+    };
     struct started {
         incarnation session;
         bool operator==(const started&) const = default;
@@ -91,9 +97,15 @@ public:
         result<void> outcome;
         bool operator==(const stopped&) const = default;
     };
-    using action = std::variant<write, read, list, remove, started, lost, stopped>;
+    using action = std::variant<write, read, list, remove, waits, started, lost, stopped>;
 
-    session_machine(session_options options, process_identity self, std::function<std::uint64_t()> random);
+    /// `gone` as that of `lapse_observer`: who has ended on this machine does not hold the id.
+    session_machine(
+        session_options options,
+        process_identity self,
+        lapse_observer::process_gone gone,
+        std::function<std::uint64_t()> random
+    );
 
     /// `now` never decreases between calls.
     [[nodiscard]] std::vector<action> step(mono_time now, const event& what);
@@ -114,7 +126,7 @@ public:
     [[nodiscard]] std::optional<mono_time> wake(mono_time now) const;
 
 private:
-    enum class phase : std::uint8_t { idle, registering, live, over, stopping, stopped };
+    enum class phase : std::uint8_t { idle, looking, registering, live, over, stopping, stopped };
     enum class request : std::uint8_t { none, write, read, list, remove };
 
     /// A write that was sent and of which no reply has proved anything yet.
@@ -142,6 +154,7 @@ private:
     void judge(mono_time now, const error& why);
     void check_limits(mono_time now);
     void watch_namesakes(mono_time now, const std::vector<worker_row>& rows);
+    void register_if_free(mono_time now, const std::vector<worker_row>& rows);
 
     void on(mono_time now, const begin&);
     void on(mono_time now, const end&);
@@ -154,6 +167,7 @@ private:
 
     session_options options_;
     process_identity self_;
+    lapse_observer on_this_machine_;
     std::function<std::uint64_t()> random_;
 
     phase phase_{phase::idle};
@@ -182,6 +196,7 @@ private:
 
     std::optional<std::map<incarnation, namesake>> namesakes_;  // empty until the first listing
     mono_time next_list_{};
+    bool wait_told_{false};
 };
 
 }  // namespace millrace

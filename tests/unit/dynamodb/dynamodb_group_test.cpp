@@ -50,6 +50,7 @@ public:
               keeper_store,
               {.worker = worker_id{fmt::format("ip-10-0-12-34.eu-west-1.compute.internal-{}-5f0c1e", pid)}},
               process_of(pid),
+              [](const auto&) { return false; },
               *this
           ),
           group(

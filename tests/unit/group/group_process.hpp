@@ -87,6 +87,7 @@ public:
                 keeper_store,
                 session_options{.worker = worker_id{std::move(name)}, .lease = settings.lease},
                 self,
+                gone,
                 *this
             );
         }

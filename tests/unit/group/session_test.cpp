@@ -33,9 +33,18 @@ struct Session : testing::Test {
         EXPECT_NE(write, nullptr);
         return write == nullptr ? worker_row{} : write->row;
     }
+    /// Nobody has the id.
+    std::vector<M::action> begin() {
+        EXPECT_TRUE(find<M::list>(at(0s, M::begin{})));
+        return at(0s, M::list_done{std::vector<worker_row>{}});
+    }
+    std::vector<M::action> registers_anew(nanoseconds t, const std::vector<M::action>& before) {
+        EXPECT_TRUE(find<M::list>(before));
+        return at(t, M::list_done{std::vector<worker_row>{}});
+    }
     /// Registered at 0 s, confirmed at 1 s, the listing of namesakes done.
     worker_row live() {
-        auto row = written(at(0s, M::begin{}));
+        auto row = written(begin());
         EXPECT_TRUE(find<M::started>(at(1s, M::write_done{})));
         at(1s, M::list_done{std::vector<worker_row>{row}});
         return row;
@@ -44,13 +53,16 @@ struct Session : testing::Test {
 
     bool loop_stalls{false};
     std::uint64_t next_random{1};
-    M machine{{.worker = worker_id{"w"}, .lease = 10s}, {"here", "boot", "ns", 42, 1}, [this] {
-                  return next_random++;
-              }};
+    std::int64_t gone_pid{0};
+    M machine{
+        {.worker = worker_id{"w"}, .lease = 10s},
+        {"here", "boot", "ns", 42, 1},
+        [this](const process_identity& which) { return which.pid == gone_pid; },
+        [this] { return next_random++; }};
 };
 
 TEST_F(Session, RegistersByCreatingARowUnderANewIncarnation) {
-    const auto actions = at(0s, M::begin{});
+    const auto actions = begin();
     const auto* write = find<M::write>(actions);
     ASSERT_NE(write, nullptr);
     EXPECT_FALSE(write->expected);
@@ -76,8 +88,9 @@ TEST_F(Session, ARefusedHeartbeatOfAVanishedRowEndsTheSessionAndRegistersAnew) {
     const auto actions = at(3s, read_shows(std::nullopt));
     ASSERT_TRUE(find<M::lost>(actions));
     EXPECT_EQ(find<M::lost>(actions)->session, row.incarnation);
-    EXPECT_FALSE(find<M::write>(actions)->expected);
-    EXPECT_NE(written(actions).incarnation, row.incarnation);
+    const auto anew = registers_anew(3s, actions);
+    EXPECT_FALSE(find<M::write>(anew)->expected);
+    EXPECT_NE(written(anew).incarnation, row.incarnation);
     EXPECT_FALSE(machine.deadline());
 }
 
@@ -113,7 +126,7 @@ TEST_F(Session, AHeartbeatThatLandsAfterTheRowWasReadAgainStillCounts) {
 }
 
 TEST_F(Session, ARegistrationInDoubtIsSettledByReading) {
-    const auto row = written(at(0s, M::begin{}));
+    const auto row = written(begin());
     EXPECT_TRUE(find<M::read>(at(1s, M::write_done{tl::unexpected(lost_reply)})));
     at(1s, read_shows(std::nullopt));
     const auto again = at(2s, M::timer{});
@@ -124,7 +137,7 @@ TEST_F(Session, ARegistrationInDoubtIsSettledByReading) {
 }
 
 TEST_F(Session, EachAttemptToRegisterIsToldFromTheOneBefore) {
-    const auto first = written(at(0s, M::begin{}));
+    const auto first = written(begin());
     at(300ms, M::write_done{tl::unexpected(lost_reply)});
     at(20s, read_shows(std::nullopt));  // it may have landed, been seen, and been ended
     const auto second = written(at(21s, M::timer{}));
@@ -139,7 +152,7 @@ TEST_F(Session, EachAttemptToRegisterIsToldFromTheOneBefore) {
 }
 
 TEST_F(Session, AnOldRegistrationThatLandsAfterTheEndBringsNothingBack) {
-    const auto first = written(at(0s, M::begin{}));
+    const auto first = written(begin());
     at(300ms, M::write_done{tl::unexpected(lost_reply)});
     at(500ms, read_shows(std::nullopt));
     at(1s, M::timer{});
@@ -165,7 +178,7 @@ TEST_F(Session, WithoutAConfirmedHeartbeatItEndsAtTheDeadlineAndClearsItsOwnRow)
     EXPECT_TRUE(at(9900ms, M::timer{}).empty());
     EXPECT_TRUE(find<M::read>(at(10s, M::timer{})));
     EXPECT_TRUE(find<M::remove>(at(10s, read_shows(row))));
-    EXPECT_FALSE(find<M::write>(at(10s, M::remove_done{}))->expected);
+    EXPECT_FALSE(find<M::write>(registers_anew(10s, at(10s, M::remove_done{})))->expected);
 }
 
 TEST_F(Session, TheEndOfASessionSaysWhyItsHeartbeatsFailed) {
@@ -194,7 +207,7 @@ TEST_F(Session, StopsRenewingWhenTheLoopHasNotTurnedForALeaseTime) {
     EXPECT_TRUE(at(60s, M::timer{}).empty());
     loop_stalls = false;
     EXPECT_TRUE(find<M::read>(at(61s, M::timer{})));
-    EXPECT_TRUE(find<M::write>(at(61s, read_shows(std::nullopt))));
+    EXPECT_TRUE(find<M::write>(registers_anew(61s, at(61s, read_shows(std::nullopt)))));
 }
 
 TEST_F(Session, AChangeIsToldWithAHeartbeatAtOnce) {
@@ -205,9 +218,59 @@ TEST_F(Session, AChangeIsToldWithAHeartbeatAtOnce) {
     EXPECT_EQ(written(at(1300ms, M::write_done{})).changes, 2U);
 }
 
-TEST_F(Session, AnOldSessionOfTheSameIdIsNoErrorUnlessItMoves) {
-    worker_row old{worker_id{"w"}, incarnation{"0"}, version{5}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
+TEST_F(Session, NothingIsRegisteredUnderAnIdThatLives) {
+    worker_row old{worker_id{"w"}, incarnation{"z"}, version{5}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
+    const auto see = [&](nanoseconds t) {
+        EXPECT_TRUE(find<M::list>(at(t, M::timer{}))) << t.count();
+        return at(t, M::list_done{std::vector<worker_row>{old}});
+    };
     at(0s, M::begin{});
+    const auto first = at(0s, M::list_done{std::vector<worker_row>{old}});
+    ASSERT_TRUE(find<M::waits>(first));
+    EXPECT_EQ(find<M::waits>(first)->elder, old);
+    EXPECT_FALSE(find<M::write>(first));
+    EXPECT_TRUE(at(500ms, M::timer{}).empty());
+    EXPECT_EQ(machine.wake(mono_time{500ms}), mono_time{1s});
+    old.counter = version{6};  // may be the last heartbeat of a dead process, landing late
+    EXPECT_TRUE(see(1s).empty());
+    old.counter = version{7};
+    const auto actions = see(2s);
+    ASSERT_TRUE(find<M::lost>(actions));
+    EXPECT_EQ(find<M::lost>(actions)->why.code, errc::worker_id_taken);
+    EXPECT_NE(find<M::lost>(actions)->why.detail.find("process 7 on host \"there\""), std::string::npos);
+    EXPECT_FALSE(machine.wake(mono_time{2s}));
+    EXPECT_TRUE(find<M::stopped>(at(3s, M::end{})));
+}
+
+TEST_F(Session, RegistersOnceTheOldSessionOfTheSameIdHasEnded) {
+    const worker_row old{
+        worker_id{"w"}, incarnation{"z"}, version{5}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
+    at(0s, M::begin{});
+    EXPECT_FALSE(find<M::write>(at(0s, M::list_done{std::vector<worker_row>{old}})));
+    EXPECT_TRUE(find<M::list>(at(11s, M::timer{})));
+    EXPECT_TRUE(find<M::write>(at(11s, M::list_done{std::vector<worker_row>{}})));
+}
+
+TEST_F(Session, AProcessThatIsGoneFromThisMachineDoesNotHoldTheId) {
+    const worker_row old{
+        worker_id{"w"}, incarnation{"z"}, version{5}, {}, 10s, 0, {"here", "boot", "ns", 7, 1}, {}};
+    gone_pid = 7;
+    at(0s, M::begin{});
+    EXPECT_TRUE(find<M::write>(at(0s, M::list_done{std::vector<worker_row>{old}})));
+}
+
+TEST_F(Session, EndsWhileItLooksForOthersOfItsId) {
+    at(0s, M::begin{});
+    EXPECT_TRUE(at(1s, M::end{}).empty());
+    const auto actions = at(2s, M::list_done{std::vector<worker_row>{}});
+    ASSERT_TRUE(find<M::stopped>(actions));
+    EXPECT_TRUE(find<M::stopped>(actions)->outcome.has_value());
+    EXPECT_FALSE(find<M::write>(actions));
+}
+
+TEST_F(Session, OneThatRegistersAtTheSameMomentIsNoErrorUnlessItMoves) {
+    worker_row old{worker_id{"w"}, incarnation{"0"}, version{5}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
+    begin();
     EXPECT_TRUE(find<M::list>(at(0s, M::write_done{})));
     const auto see = [&](nanoseconds t) {
         const auto asked = at(t, M::timer{});
@@ -230,7 +293,7 @@ TEST_F(Session, AnOldSessionOfTheSameIdIsNoErrorUnlessItMoves) {
 
 TEST_F(Session, TheElderOfTwoNewcomersWaitsUntilTheOtherMustHaveStopped) {
     worker_row other{worker_id{"w"}, incarnation{"z"}, version{1}, {}, 10s, 0, {"there", "b", "n", 7, 1}, {}};
-    at(0s, M::begin{});
+    begin();
     EXPECT_TRUE(find<M::list>(at(0s, M::write_done{})));
     at(0s, M::list_done{std::vector<worker_row>{other}});
     for (int moves = 1; moves <= 6; ++moves) {
