@@ -110,7 +110,10 @@ TEST_F(CliDamage, AnOlderCopyOfAStreamInItsPlaceForAWhileLosesNothing) {
     );
     put(40);
     ok(relay_once());
+    const auto back = std::chrono::steady_clock::now();
     EXPECT_TRUE(support::eventually(60s, [&] { return lines(printed("live")) == 60; })) << said("live");
+    EXPECT_LT(std::chrono::steady_clock::now() - back, 20s) << "the shards are looked for before the next "
+                                                               "ordinary listing";
     live.ask_to_end();
     EXPECT_TRUE(live.wait(15s));
 }
@@ -253,6 +256,12 @@ TEST_F(CliDamage, ARelayOnceSaysHowManyRowsWaitBecauseOfAPause) {
     EXPECT_THAT(
         some.errors, HasSubstr("1 row of " + outbox() + " waits, because topic bills is paused; see")
     );
+    const auto hint = "millrace outbox resume --outbox '" + outbox() + "' --topic 'bills'";
+    EXPECT_THAT(some.errors, HasSubstr(hint));
+    const words resume{"outbox", "resume", "--outbox", outbox()};
+    EXPECT_THAT(ok(resume), HasSubstr("was not paused\nstill paused: topic bills; resume each with --topic"));
+    ok({"outbox", "resume", "--outbox", outbox(), "--topic", "bills"});
+    EXPECT_THAT(ok(resume), testing::EndsWith(" was not paused\n"));
 }
 
 TEST_F(CliDamage, AParkedRowIsOneRow) {

@@ -51,7 +51,7 @@ std::vector<group_action> coordinator::step(mono_time now, mono_time deadline, c
     } else if (failed_ && !stopped_) {
         drain();
     }
-    if (changed_ && taking_ == 0 && creating_.empty()) {
+    if (changed_ && plan_.taking == 0 && plan_.creating.empty()) {
         changed_ = false;
         actions_.emplace_back(rows_were_changed{});
     }
@@ -64,7 +64,7 @@ mono_time coordinator::wake() const {
     const auto at = [&](mono_time when) { next = std::min(next, when); };
     if (!failed_) {
         if (urgent_) at(now_);
-        if (!listing_workers_) at(next_tick_);
+        if (!worker_list_.begun) at(worker_list_.due);
         if (!dirty_.empty()) at(now_ + options_.checkpoint_every / 8);
     }
     for (const auto& [shard, when] : lease_wakes_)
@@ -76,8 +76,8 @@ mono_time coordinator::wake() const {
 void coordinator::on(const group_begin&) {
     MILLRACE_ASSERT(!begun_);
     begun_ = true;
-    next_tick_ = now_;
-    want_workers_ = want_rows_ = want_stream_ = true;
+    worker_list_.due = now_;
+    worker_list_.wanted = row_list_.wanted = stream_list_.wanted = true;
 }
 
 void coordinator::on(const group_tick&) {
@@ -87,18 +87,18 @@ void coordinator::on(const group_tick&) {
     }
     for (const auto& shard : due)
         step_lease(shard, lease_machine::timer{});
-    if (now_ < next_tick_) return;
-    want_workers_ = true;
-    if (now_ >= rows_due_) want_rows_ = true;
-    if (now_ >= stream_due_) want_stream_ = true;
-    replan_ = replan_ || !to_take_.empty() || !to_create_.empty();
+    if (now_ < worker_list_.due) return;
+    worker_list_.wanted = true;
+    if (now_ >= row_list_.due) row_list_.wanted = true;
+    if (now_ >= stream_list_.due) stream_list_.wanted = true;
+    replan_ = replan_ || !plan_.to_take.empty() || !plan_.to_create.empty();
 }
 
 void coordinator::on(const session_came& what) {
     mine_ = what.mine;
     elders_.reset();
-    want_workers_ = want_rows_ = true;
-    next_tick_ = now_;
+    worker_list_.wanted = row_list_.wanted = true;
+    worker_list_.due = now_;
     // The old session may be over because the whole store was made anew.
     if (group_state_ == group_state::known) group_state_ = group_state::unknown;
 }
@@ -107,7 +107,7 @@ void coordinator::on(const session_went& what) {
     if (what.mine == mine_) {
         mine_ = incarnation{};
         membership_.index.reset();
-        to_take_.clear();
+        plan_.to_take.clear();
         for (const auto& shard : active_leases())
             step_lease(shard, lease_machine::session_over{what.why});
     }
@@ -115,42 +115,42 @@ void coordinator::on(const session_went& what) {
 }
 
 void coordinator::on(const discover_request&) {
-    want_stream_ = true;
+    stream_list_.wanted = true;
 }
 
 // One listing of a kind at a time; what is wanted meanwhile is asked for when its reply is in.
 void coordinator::request_listings() {
-    if (want_workers_ && !listing_workers_) {
-        want_workers_ = false;
-        listing_workers_ = steps_;
-        workers_sent_ = now_;
+    if (worker_list_.wanted && !worker_list_.begun) {
+        worker_list_.wanted = false;
+        worker_list_.begun = steps_;
+        worker_list_.sent = now_;
         actions_.emplace_back(list_workers{});
     }
-    if (want_rows_ && !listing_rows_ && recreation_ == recreation::none) {
-        want_rows_ = false;
-        listing_rows_ = steps_;
-        rows_due_ = now_ + options_.shard_list_every;
+    if (row_list_.wanted && !row_list_.begun && recreated_.now == recreation::none) {
+        row_list_.wanted = false;
+        row_list_.begun = steps_;
+        row_list_.due = now_ + options_.shard_list_every;
         actions_.emplace_back(list_rows{});
     }
-    if (want_stream_ && !listing_stream_) {
-        want_stream_ = false;
-        listing_stream_ = steps_;
-        stream_sent_ = now_;
-        stream_due_ = now_ + options_.discover_every;
+    if (stream_list_.wanted && !stream_list_.begun) {
+        stream_list_.wanted = false;
+        stream_list_.begun = steps_;
+        stream_list_.sent = now_;
+        stream_list_.due = now_ + options_.discover_every;
         actions_.emplace_back(list_stream{});
     }
 }
 
 void coordinator::on(const workers_listed& reply) {
-    const auto begun = std::exchange(listing_workers_, std::nullopt).value_or(0);
-    next_tick_ = now_ + options_.tick;
+    const auto begun = std::exchange(worker_list_.begun, std::nullopt).value_or(0);
+    worker_list_.due = now_ + options_.tick;
     if (!reply.outcome) {
         trouble_.workers = reply.outcome.error();
         return tell_failure("workers.list_failed", "error", {}, *trouble_.workers);
     }
     trouble_.workers.reset();
     const auto& rows = *reply.outcome;
-    const auto over = lapse_.observe(workers_sent_, now_, rows);
+    const auto over = lapse_.observe(worker_list_.sent, now_, rows);
     end_lapsed(over);
     worker_listing listing{begun, {}};
     std::map<incarnation, std::uint64_t> changes;
@@ -159,20 +159,20 @@ void coordinator::on(const workers_listed& reply) {
         changes.emplace(row.incarnation, row.changes);
         const auto before = changes_.find(row.incarnation);
         const bool moved = before == changes_.end() || before->second != row.changes;
-        if (moved && row.incarnation != mine_) want_rows_ = true;
+        if (moved && row.incarnation != mine_) row_list_.wanted = true;
     }
     changes_ = std::move(changes);
     workers_ = std::move(listing);
     auto members = membership_of(rows, over, mine_);
     if (members != membership_) {
         membership_ = std::move(members);
-        want_rows_ = replan_ = true;
+        row_list_.wanted = replan_ = true;
         if (membership_.index) {
             actions_.emplace_back(members_changed{*membership_.index, membership_.members.size()});
         }
     }
     watch_elders(rows);
-    if (orphans_) replan_ = true;
+    if (plan_.orphans) replan_ = true;
     if (group_ && stream_ && !is_of_stream(*group_)) notice_recreated();
     if (options_.all_shards && !failed_ && !drain_until_) admit_all_shards(rows);
 }
@@ -234,7 +234,7 @@ void coordinator::watch_elders(const std::vector<worker_row>& listed) {
 }
 
 bool coordinator::settled() const {
-    const bool ungranted = !starts_wanted_.empty() || !starts_asked_.empty();
+    const bool ungranted = !starts_.wanted.empty() || !starts_.asked.empty();
     if (failed_ || ungranted) return false;
     return options_.all_shards ? admitted_ : membership_.index && elders_ && elders_->empty();
 }
@@ -266,17 +266,18 @@ void coordinator::on(const session_ended_reply& reply) {
         return tell_failure("session.end_failed", "error", {}, reply.outcome.error());
     }
     // Whether we ended it or somebody else did, the next listing shows it.
-    want_workers_ = true;
+    worker_list_.wanted = true;
 }
 
 void coordinator::on(const rows_listed& reply) {
-    const auto begun = std::exchange(listing_rows_, std::nullopt).value_or(0);
+    const auto begun = std::exchange(row_list_.begun, std::nullopt).value_or(0);
     if (!reply.outcome) {
-        rows_due_ = now_ + retry_pause;
-        if (recreation_ == recreation::listing) recreation_ = recreation::none;  // noticed again by a tick
+        row_list_.due = now_ + retry_pause;
+        if (recreated_.now == recreation::listing)
+            recreated_.now = recreation::none;  // noticed again by a tick
         return tell_failure("shards.list_failed", "error", {}, reply.outcome.error());
     }
-    if (recreation_ == recreation::listing) return recreated_rows_listed(*reply.outcome);
+    if (recreated_.now == recreation::listing) return recreated_rows_listed(*reply.outcome);
     const auto active = active_leases();
     table_.merge(*reply.outcome, begun, steps_, active);
     for (const auto& shard : active) {
@@ -290,17 +291,17 @@ void coordinator::on(const rows_listed& reply) {
 }
 
 void coordinator::on(const stream_listed& reply) {
-    const auto begun = std::exchange(listing_stream_, std::nullopt).value_or(0);
+    const auto begun = std::exchange(stream_list_.begun, std::nullopt).value_or(0);
     if (!reply.outcome) {
-        stream_due_ = now_ + retry_pause;
-        if (recreation_ == recreation::looking) recreation_ = recreation::none;
+        stream_list_.due = now_ + retry_pause;
+        if (recreated_.now == recreation::looking) recreated_.now = recreation::none;
         trouble_.stream = reply.outcome.error();
         return tell_failure("stream.list_failed", "error", {}, *trouble_.stream);
     }
     trouble_.stream.reset();
     stream_ = *reply.outcome;
-    stream_seen_ = stream_sent_;
-    group_retry_at_ = std::min(group_retry_at_, now_);
+    stream_seen_ = stream_list_.sent;
+    group_asked_.retry_at = std::min(group_asked_.retry_at, now_);
     std::set<shard_id> listed;
     for (const auto& shard : stream_->shards)
         listed.insert(shard.shard);
@@ -309,41 +310,41 @@ void coordinator::on(const stream_listed& reply) {
         if (row.finished_at && !listed.contains(row.shard)) unlisted_since_.emplace(row.shard, now_);
     }
     replan_ = true;
-    if (recreation_ == recreation::looking) return recreated_stream_listed(begun);
+    if (recreated_.now == recreation::looking) return recreated_stream_listed(begun);
     if (group_ && !is_of_stream(*group_)) notice_recreated();
 }
 
 void coordinator::read_group_row() {
     group_state_ = group_state::reading;
-    actions_.emplace_back(millrace::read_group{group_request_ = ++group_requests_});
+    actions_.emplace_back(millrace::read_group{group_asked_.latest = ++group_asked_.count});
 }
 
 void coordinator::write_group_row(group_row row, std::optional<version> expected) {
     group_state_ = group_state::creating;
     row.version = version{expected ? expected->value() + 1 : 1};
     row.write_id = write_id{random_()};
-    group_sent_ = row;
-    actions_.emplace_back(write_group{group_request_ = ++group_requests_, std::move(row), expected});
+    group_asked_.sent = row;
+    actions_.emplace_back(write_group{group_asked_.latest = ++group_asked_.count, std::move(row), expected});
 }
 
 void coordinator::settle_group_row() {
-    if (group_state_ == group_state::unknown && now_ >= group_retry_at_) read_group_row();
+    if (group_state_ == group_state::unknown && now_ >= group_asked_.retry_at) read_group_row();
 }
 
 void coordinator::on(const group_read& reply) {
-    if (reply.request == starts_request_) return starts_read(reply.outcome);
-    if (reply.request != group_request_) return;
+    if (reply.request == starts_.request) return starts_read(reply.outcome);
+    if (reply.request != group_asked_.latest) return;
     if (!reply.outcome) {
         group_state_ = group_state::unknown;
-        group_retry_at_ = now_ + retry_pause;
+        group_asked_.retry_at = now_ + retry_pause;
         return tell_failure("group.read_failed", "error", {}, reply.outcome.error());
     }
     if (*reply.outcome) return adopt_group_row(**reply.outcome);
     group_state_ = group_state::unknown;
-    recreation_ = recreation::none;
+    recreated_.now = recreation::none;
     if (group_) return restore_group_row();
     if (!stream_) {
-        group_retry_at_ = now_ + options_.tick;
+        group_asked_.retry_at = now_ + options_.tick;
         return;
     }
     write_group_row(first_group_row(options_, *stream_), std::nullopt);
@@ -369,18 +370,18 @@ void coordinator::restore_group_row() {
 
 // In doubt or refused: the row as read is the truth, whoever wrote it.
 void coordinator::on(const group_written& reply) {
-    if (reply.request != group_request_) return;
+    if (reply.request != group_asked_.latest) return;
     if (reply.outcome) {
-        const bool switched = recreation_ == recreation::switching;
-        recreation_ = switched ? recreation::none : recreation_;
-        want_rows_ = want_rows_ || switched;
-        return adopt_group_row(*group_sent_);
+        const bool switched = recreated_.now == recreation::switching;
+        recreated_.now = switched ? recreation::none : recreated_.now;
+        row_list_.wanted = row_list_.wanted || switched;
+        return adopt_group_row(*group_asked_.sent);
     }
     const auto& why = reply.outcome.error();
-    if (recreation_ == recreation::switching) recreation_ = recreation::none;
+    if (recreated_.now == recreation::switching) recreated_.now = recreation::none;
     if (why.in_doubt || why.code == errc::conflict) return read_group_row();
     group_state_ = group_ ? group_state::known : group_state::unknown;
-    group_retry_at_ = now_ + retry_pause;
+    group_asked_.retry_at = now_ + retry_pause;
     tell_failure("group.write_failed", "error", {}, why);
 }
 
@@ -393,7 +394,7 @@ void coordinator::adopt_group_row(const group_row& row) {
         }
     }
     group_ = row;
-    if (recreation_ == recreation::reading || recreation_ == recreation::looking)
+    if (recreated_.now == recreation::reading || recreated_.now == recreation::looking)
         return recreated_group_read();
     replan_ = true;
     if (stream_ && !is_of_stream(row)) notice_recreated();

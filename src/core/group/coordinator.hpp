@@ -10,9 +10,11 @@
 #include "group/checkpoint_budget.hpp"
 #include "group/coordinator_actions.hpp"
 #include "group/coordinator_events.hpp"
+#include "group/coordinator_state.hpp"
 #include "group/lapse.hpp"
 #include "group/lease.hpp"
 #include "group/membership.hpp"
+#include "group/missing_shards.hpp"
 #include "group/options.hpp"
 #include "group/restored_stream.hpp"
 #include "group/shard_table.hpp"
@@ -179,60 +181,40 @@ private:
     bool admitted_{false};                         // all-shards mode: no session lives
     std::optional<std::set<incarnation>> elders_;  // under our worker id before us; empty: not looked yet
 
-    std::optional<step_count> listing_workers_;
-    mono_time workers_sent_{}, next_tick_{};
-    bool want_workers_{false};
+    listing_requests worker_list_;  // one every tick
 
     shard_table table_;
-    std::optional<step_count> listing_rows_;
-    bool rows_known_{false}, want_rows_{false};
-    mono_time rows_due_{};
+    listing_requests row_list_;
+    bool rows_known_{false};
 
     std::optional<stream_listing> stream_;
     group_trouble trouble_;
-    std::optional<step_count> listing_stream_;
-    bool want_stream_{false};
-    mono_time stream_due_{}, stream_sent_{};
+    listing_requests stream_list_;
     mono_time stream_seen_{};           // when the latest complete listing was asked for
     std::set<shard_id> unlisted_rows_;  // rows of shards that the latest listing lacks
     std::map<shard_id, mono_time> unlisted_since_;
     std::set<std::string> problems_told_;
     restored_stream restored_;
+    missing_shards missing_;
 
     group_state group_state_{group_state::unknown};
-    std::optional<group_row> group_, group_sent_;
-    std::uint64_t group_requests_{0};
-    std::uint64_t group_request_{0};  // the latest; the reply to an earlier one says nothing any more
-    mono_time group_retry_at_{};
+    std::optional<group_row> group_;
+    group_row_requests group_asked_;
 
     std::map<shard_id, lease_machine> leases_;
     std::map<shard_id, std::uint64_t> lease_numbers_;  // of the present lease of each shard
     std::uint64_t leases_started_{0};
-    std::map<shard_id, std::uint64_t> starts_wanted_, starts_asked_;  // leases whose start is to be read
-    std::optional<std::uint64_t> starts_request_;
-    mono_time starts_retry_at_{};
-    std::set<shard_id> granted_, silent_, revoked_, releasing_;
+    start_reads starts_;
+    std::set<shard_id> granted_, silent_, revoked_, releasing_, dirty_;
     std::set<shard_id> to_release_;  // asked for, behind those under way
-    std::set<shard_id> dirty_;
     std::map<shard_id, mono_time> lease_wakes_;
-    std::vector<shard_id> to_take_;
-    std::size_t taking_{0};
-    mono_time take_after_{};
-    std::vector<shard_row> to_create_;
-    std::set<shard_id> creating_;
-    std::map<shard_id, shard_row> removing_;
-    bool orphans_{false};  // shards of owners that are not live: look again at the next listing
+    planned_work plan_;
 
     std::optional<mono_time> drain_until_, give_up_at_;
     bool stopped_{false};
 
-    enum class recreation : std::uint8_t { none, listing, reading, looking, writing, switching };
-    recreation recreation_{recreation::none};
-    std::optional<std::string> outdated_;  // the latest stream that is proven to be gone
-    step_count looking_since_{};           // only a listing of the stream begun since then is young enough
-    std::vector<shard_row> recreated_rows_;
-    std::set<shard_id> setting_aside_;
-    bool aside_failed_{false};
+    using recreation = stream_recreation::phase;
+    stream_recreation recreated_;
 };
 
 }  // namespace millrace

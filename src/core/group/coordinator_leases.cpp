@@ -141,7 +141,7 @@ void coordinator::step_lease(const shard_id& shard, const lease_machine::event& 
     const bool was_taking = lease.now_in() == lease_machine::state::taking;
     const bool was_active = lease.active();
     const auto actions = lease.step(now_, what);
-    if (was_taking && lease.now_in() != lease_machine::state::taking) --taking_;
+    if (was_taking && lease.now_in() != lease_machine::state::taking) --plan_.taking;
     if (lease.row_gone()) {
         table_.forget(shard);  // and made anew by the next plan
         replan_ = true;
@@ -182,14 +182,14 @@ void coordinator::lease_happened(
                 changed_ = true;
                 if (silent_.contains(shard)) return;
                 if (lease.row().checkpoint && group_) return grant(shard, lease, start_of(*group_));
-                starts_wanted_[shard] = lease_numbers_[shard];
+                starts_.wanted[shard] = lease_numbers_[shard];
             },
             [&](const lease_machine::refused& a) {
                 tell(log_level::debug, "lease.refused", "shard", shard.value(), a.why.detail);
                 if (!table_.takeable(shard, workers_)) return;
                 // Nothing tells why it should go better at once.
-                take_after_ = now_ + take_pause;
-                want_rows_ = true;
+                plan_.take_after = now_ + take_pause;
+                row_list_.wanted = true;
             },
             [&](const lease_machine::persisted& a) {
                 if (!a.outcome && lease.active()) {
@@ -205,7 +205,7 @@ void coordinator::lease_happened(
             [&](const lease_machine::finished&) {
                 tell(log_level::info, "shard.finished", "shard", shard.value(), {});
                 actions_.emplace_back(lease_finished{shard});
-                want_stream_ = true;
+                stream_list_.wanted = true;
             },
             [&](const lease_machine::lost& a) {
                 if (!granted_.contains(shard)) return;
@@ -228,15 +228,15 @@ void coordinator::grant(const shard_id& shard, const lease_machine& lease, start
 // Where nothing was read yet, the start position is read after the take: a reset writes the group row before
 // the rows of the shards, so whoever takes a row that was reset finds the new start.
 void coordinator::read_starts() {
-    if (starts_wanted_.empty() || starts_request_ || now_ < starts_retry_at_) return;
-    starts_asked_ = std::exchange(starts_wanted_, {});
-    starts_request_ = ++group_requests_;
-    actions_.emplace_back(millrace::read_group{*starts_request_});
+    if (starts_.wanted.empty() || starts_.request || now_ < starts_.retry_at) return;
+    starts_.asked = std::exchange(starts_.wanted, {});
+    starts_.request = ++group_asked_.count;
+    actions_.emplace_back(millrace::read_group{*starts_.request});
 }
 
 void coordinator::starts_read(const result<std::optional<group_row>>& outcome) {
-    starts_request_.reset();
-    const auto asked = std::exchange(starts_asked_, {});
+    starts_.request.reset();
+    const auto asked = std::exchange(starts_.asked, {});
     if (!outcome) tell_failure("group.read_failed", "error", {}, outcome.error());
     const bool found = outcome && *outcome;
     if (group_state_ == group_state::known && outcome) {
@@ -244,8 +244,8 @@ void coordinator::starts_read(const result<std::optional<group_row>>& outcome) {
         if (found && **outcome != *group_) adopt_group_row(**outcome);
     }
     if (!found || !stream_ || !is_of_stream(**outcome)) {
-        starts_wanted_.insert(asked.begin(), asked.end());
-        starts_retry_at_ = now_ + start_pause;
+        starts_.wanted.insert(asked.begin(), asked.end());
+        starts_.retry_at = now_ + start_pause;
         return;
     }
     for (const auto& [shard, number] : asked) {
@@ -274,7 +274,7 @@ void coordinator::lease_ended(const shard_id& shard, const lease_machine& lease)
             if (!options_.all_shards || !lease.row().owner.value().empty()) break;
             [[fallthrough]];
         case lease_machine::state::lost:
-            want_rows_ = true;
+            row_list_.wanted = true;
             if (!options_.all_shards || failed_ || drain_until_) break;
             fail_for_good(
                 {errc::conflict,
@@ -326,8 +326,8 @@ void coordinator::on(const stop_request&) {
     if (drain_until_) return;
     drain_until_ = now_ + options_.drain_limit;
     give_up_at_ = *drain_until_ + last_writes;
-    to_take_.clear();
-    to_create_.clear();
+    plan_.to_take.clear();
+    plan_.to_create.clear();
     for (const auto& shard : active_leases())
         revoke(shard);
 }

@@ -22,22 +22,25 @@ constexpr auto look_again = std::chrono::milliseconds{500};
 
 bool coordinator::can_plan() const {
     if (!group_ || !stream_ || !rows_known_ || group_state_ != group_state::known) return false;
-    if (recreation_ != recreation::none || !is_of_stream(*group_)) return false;
+    if (recreated_.now != recreation::none || !is_of_stream(*group_)) return false;
     return options_.all_shards ? admitted_ : membership_.index && !mine_.value().empty();
 }
 
 void coordinator::plan() {
     if (!can_plan()) return;
     replan_ = false;
-    to_take_.clear();
-    orphans_ = false;
+    plan_.to_take.clear();
+    plan_.orphans = false;
     const auto traced = trace_lineage(stream_->shards, table_.rows());
     for (const auto& problem : traced.problems) {
         if (problems_told_.size() < 100 && problems_told_.insert(problem).second) {
             tell(log_level::warning, "stream.nonsense", "stream", {}, problem);
         }
     }
-    if (restored_.observe(traced, stream_seen_)) stream_due_ = std::min(stream_due_, now_ + look_again);
+    if (restored_.observe(traced, stream_seen_))
+        stream_list_.due = std::min(stream_list_.due, now_ + look_again);
+    if (const auto soon = missing_.observe(traced, stream_seen_, options_.discover_every))
+        stream_list_.due = std::min(stream_list_.due, stream_seen_ + *soon);
     if (const auto why = restored_.news()) {
         actions_.emplace_back(group_note{log_level::error, "stream.restored", "stream", {}, why->detail, true}
         );
@@ -69,18 +72,18 @@ bool coordinator::behind_a_gone_parent(const shard_standing& child) {
             return true;
         if (row->owner.value().empty() || row->owner == mine_ || table_.takeable(parent, workers_))
             return false;
-        if (!workers_.sessions.contains(row->owner)) want_workers_ = orphans_ = true;
+        if (!workers_.sessions.contains(row->owner)) worker_list_.wanted = plan_.orphans = true;
         return true;
     });
 }
 
 // Rows are missing for shards that were just discovered. Each worker begins elsewhere, so that few collide.
 void coordinator::plan_rows(const lineage& traced) {
-    to_create_.clear();
+    plan_.to_create.clear();
     std::set<shard_id> unlisted;
     for (const auto& standing : traced.shards) {
         if (standing.has_row && !standing.listed) unlisted.insert(standing.shard);
-        if (standing.has_row || !standing.listed || creating_.contains(standing.shard)) continue;
+        if (standing.has_row || !standing.listed || plan_.creating.contains(standing.shard)) continue;
         shard_row row;
         row.shard = standing.shard;
         row.parents = standing.parents;
@@ -88,18 +91,20 @@ void coordinator::plan_rows(const lineage& traced) {
         // Not from one: a late write on a deleted row of that name must not fit the new one.
         row.version = version{(random_() >> 40) + 1};
         row.write_id = write_id{random_()};
-        to_create_.push_back(std::move(row));
+        plan_.to_create.push_back(std::move(row));
     }
-    if (!to_create_.empty() && membership_.index) {
-        const auto first = *membership_.index * to_create_.size() / membership_.members.size();
+    if (!plan_.to_create.empty() && membership_.index) {
+        const auto first = *membership_.index * plan_.to_create.size() / membership_.members.size();
         std::rotate(
-            to_create_.begin(), to_create_.begin() + static_cast<std::ptrdiff_t>(first), to_create_.end()
+            plan_.to_create.begin(),
+            plan_.to_create.begin() + static_cast<std::ptrdiff_t>(first),
+            plan_.to_create.end()
         );
     }
     // A row that another worker created for a shard that our listing does not have yet.
     const bool news =
         !std::includes(unlisted_rows_.begin(), unlisted_rows_.end(), unlisted.begin(), unlisted.end());
-    if (news) want_stream_ = true;
+    if (news) stream_list_.wanted = true;
     unlisted_rows_ = std::move(unlisted);
 }
 
@@ -112,9 +117,9 @@ void coordinator::hold_everything(const std::vector<assignable_shard>& shards) {
             start_lease(*table_.find(shard.shard), lease_machine::adopt{}, false);
         } else if (table_.takeable(shard.shard, workers_)) {
             // Its last owner may still be in a handler: not under that epoch.
-            to_take_.push_back(shard.shard);
+            plan_.to_take.push_back(shard.shard);
         } else {
-            want_workers_ = orphans_ = true;
+            worker_list_.wanted = plan_.orphans = true;
         }
     }
 }
@@ -140,20 +145,20 @@ void coordinator::plan_leases(const std::vector<assignable_shard>& shards) {
             if (!wanted[i]) revoke(shard);
             continue;
         }
-        if (!shards[i].owner.value().empty() && !live.contains(shards[i].owner)) orphans_ = true;
+        if (!shards[i].owner.value().empty() && !live.contains(shards[i].owner)) plan_.orphans = true;
         if (!table_.takeable(shard, workers_)) {
             // Gone, as it seems; a listing begun from now on can prove it.
-            if (!workers_.sessions.contains(shards[i].owner)) want_workers_ = true;
+            if (!workers_.sessions.contains(shards[i].owner)) worker_list_.wanted = true;
             continue;
         }
-        (wanted[i] ? to_take_ : others).push_back(shard);
+        (wanted[i] ? plan_.to_take : others).push_back(shard);
     }
     adopt_late_takes(shards, wanted);
-    if (drain_until_) return to_take_.clear();
+    if (drain_until_) return plan_.to_take.clear();
     // What is computed for us may still be held; a free one is better than waiting for it.
     for (const auto& shard : others) {
-        if (held + to_take_.size() >= quota) break;
-        to_take_.push_back(shard);
+        if (held + plan_.to_take.size() >= quota) break;
+        plan_.to_take.push_back(shard);
     }
 }
 
@@ -172,46 +177,48 @@ void coordinator::adopt_late_takes(
 }
 
 void coordinator::take_planned() {
-    if (to_take_.empty() || !can_plan() || now_ < take_after_ || now_ >= deadline_) return;
+    if (plan_.to_take.empty() || !can_plan() || now_ < plan_.take_after || now_ >= deadline_) return;
     std::size_t started = 0;
-    while (started < to_take_.size() && taking_ < takes_in_flight_max) {
-        const auto* row = table_.find(to_take_[started++]);
+    while (started < plan_.to_take.size() && plan_.taking < takes_in_flight_max) {
+        const auto* row = table_.find(plan_.to_take[started++]);
         if (row == nullptr || !table_.takeable(row->shard, workers_)) continue;
         const auto lease = leases_.find(row->shard);
         if (lease != leases_.end() && lease->second.active()) continue;
-        ++taking_;
+        ++plan_.taking;
         start_lease(*row, lease_machine::take{epoch_above()}, false);
     }
-    to_take_.erase(to_take_.begin(), to_take_.begin() + static_cast<std::ptrdiff_t>(started));
+    plan_.to_take.erase(plan_.to_take.begin(), plan_.to_take.begin() + static_cast<std::ptrdiff_t>(started));
 }
 
 void coordinator::create_planned() {
     std::size_t started = 0;
-    while (started < to_create_.size() && creating_.size() < creates_in_flight_max) {
-        const auto& row = to_create_[started++];
-        if (!creating_.insert(row.shard).second) continue;
+    while (started < plan_.to_create.size() && plan_.creating.size() < creates_in_flight_max) {
+        const auto& row = plan_.to_create[started++];
+        if (!plan_.creating.insert(row.shard).second) continue;
         actions_.emplace_back(create_row{row});
     }
-    to_create_.erase(to_create_.begin(), to_create_.begin() + static_cast<std::ptrdiff_t>(started));
+    plan_.to_create.erase(
+        plan_.to_create.begin(), plan_.to_create.begin() + static_cast<std::ptrdiff_t>(started)
+    );
 }
 
 void coordinator::on(const row_created& reply) {
-    creating_.erase(reply.row.shard);
+    plan_.creating.erase(reply.row.shard);
     if (reply.outcome) {
         table_.put(reply.row, steps_);
         changed_ = true;
-        if (to_create_.empty() && creating_.empty()) replan_ = true;
+        if (plan_.to_create.empty() && plan_.creating.empty()) replan_ = true;
         return;
     }
     const auto& why = reply.outcome.error();
     // Another worker is creating them, too, or nobody knows: the rows themselves tell.
     if (why.in_doubt || why.code == errc::conflict) {
-        to_create_.clear();
-        want_rows_ = true;
+        plan_.to_create.clear();
+        row_list_.wanted = true;
         return;
     }
-    to_create_.clear();
-    rows_due_ = now_;
+    plan_.to_create.clear();
+    row_list_.due = now_;
     tell_failure("shard.create_failed", "shard", reply.row.shard.value(), why);
 }
 
@@ -227,7 +234,7 @@ void coordinator::tidy() {
     epoch highest;
     for (const auto& [shard, since] : unlisted_since_) {
         const auto* row = table_.find(shard);
-        if (row == nullptr || !row->finished_at || removing_.contains(shard)) continue;
+        if (row == nullptr || !row->finished_at || plan_.removing.contains(shard)) continue;
         if (stream_seen_ < since || stream_seen_ - since < options_.tidy_after) continue;
         due.push_back(row);
         highest = std::max(highest, row->epoch);
@@ -239,8 +246,8 @@ void coordinator::tidy() {
         return write_group_row(std::move(next), group_->version);
     }
     for (const auto* row : due) {
-        if (removing_.size() == removes_in_flight_max) break;
-        removing_.emplace(row->shard, *row);
+        if (plan_.removing.size() == removes_in_flight_max) break;
+        plan_.removing.emplace(row->shard, *row);
         actions_.emplace_back(remove_row{row->shard, row->version});
     }
 }
@@ -257,14 +264,14 @@ void coordinator::forget_tidied() {
 }
 
 void coordinator::on(const row_removed& reply) {
-    removing_.erase(reply.shard);
+    plan_.removing.erase(reply.shard);
     if (reply.outcome) {
         tell(log_level::info, "shard.tidied", "shard", reply.shard.value(), {});
         table_.forget(reply.shard);
         forget_lease(reply.shard);
-        replan_ = replan_ || removing_.empty();
+        replan_ = replan_ || plan_.removing.empty();
     } else {
-        want_rows_ = true;
+        row_list_.wanted = true;
     }
 }
 

@@ -30,7 +30,7 @@ bool coordinator::is_of_stream(const group_row& row) const {
 }
 
 void coordinator::notice_recreated() {
-    if (failed_ || recreation_ != recreation::none || listing_rows_) return;
+    if (failed_ || recreated_.now != recreation::none || row_list_.begun) return;
     for (const auto& shard : active_leases())
         step_lease(
             shard,
@@ -40,36 +40,37 @@ void coordinator::notice_recreated() {
                  false,
                  "the stream is not the one that the group has checkpoints of"}}
         );
-    recreation_ = recreation::listing;
-    listing_rows_ = steps_;
+    recreated_.now = recreation::listing;
+    row_list_.begun = steps_;
     actions_.emplace_back(list_rows{});
 }
 
 void coordinator::recreated_rows_listed(const std::vector<shard_row>& rows) {
-    recreated_rows_ = rows;
-    recreation_ = recreation::reading;
+    recreated_.rows = rows;
+    recreated_.now = recreation::reading;
     read_group_row();
 }
 
 void coordinator::recreated_group_read() {
-    const bool gone = group_->stream_identity == outdated_ && stream_->identity != outdated_;
+    const bool gone =
+        group_->stream_identity == recreated_.outdated && stream_->identity != recreated_.outdated;
     if (gone) return set_aside();
-    recreation_ = recreation::looking;
-    looking_since_ = steps_;
-    want_stream_ = true;
+    recreated_.now = recreation::looking;
+    recreated_.looking_since = steps_;
+    stream_list_.wanted = true;
 }
 
 void coordinator::recreated_stream_listed(step_count begun) {
-    if (begun < looking_since_) return;
+    if (begun < recreated_.looking_since) return;
     const auto relation = relation_of(group_->stream_identity, stream_->identity);
     if (relation != stream_relation::remade) {
-        recreation_ = recreation::none;
-        want_rows_ = true;
+        recreated_.now = recreation::none;
+        row_list_.wanted = true;
         if (relation == stream_relation::other)
             fail_for_good(other_stream(group_->stream_identity, stream_->identity));
         return;
     }
-    outdated_ = group_->stream_identity;
+    recreated_.outdated = group_->stream_identity;
     tell(
         log_level::warning,
         "stream.recreated",
@@ -78,7 +79,7 @@ void coordinator::recreated_stream_listed(step_count begun) {
         fmt::format(
             "the stream was made anew (it was \"{}\"); the old checkpoints are set aside and every shard is "
             "read from its start position",
-            *outdated_
+            *recreated_.outdated
         )
     );
     set_aside();
@@ -87,13 +88,13 @@ void coordinator::recreated_stream_listed(step_count begun) {
 void coordinator::set_aside() {
     constexpr std::size_t at_once = 64;
     bool held = false;
-    setting_aside_.clear();
-    for (const auto& row : recreated_rows_) {
+    recreated_.setting_aside.clear();
+    for (const auto& row : recreated_.rows) {
         if (!of_use(row)) continue;
         const bool live =
             !row.owner.value().empty() && row.owner != mine_ && workers_.sessions.contains(row.owner);
         held = held || live;
-        if (live || setting_aside_.size() == at_once) continue;
+        if (live || recreated_.setting_aside.size() == at_once) continue;
         auto next = row;
         next.owner = incarnation{};
         next.epoch = epoch{std::max(epoch_above(), row.epoch).value() + 1};
@@ -110,39 +111,39 @@ void coordinator::set_aside() {
                 row.checkpoint->position.sequence.to_string()
             );
         }
-        setting_aside_.insert(row.shard);
+        recreated_.setting_aside.insert(row.shard);
         actions_.emplace_back(set_row_aside{std::move(next), row.version});
     }
-    want_rows_ = true;
-    if (!setting_aside_.empty()) {
-        recreation_ = recreation::writing;
+    row_list_.wanted = true;
+    if (!recreated_.setting_aside.empty()) {
+        recreated_.now = recreation::writing;
     } else if (!held) {
         switch_group_row();
     } else {
         // A live worker still holds some: it notices by itself. A tick looks again.
-        recreation_ = recreation::none;
+        recreated_.now = recreation::none;
     }
 }
 
 void coordinator::switch_group_row() {
-    recreation_ = recreation::switching;
+    recreated_.now = recreation::switching;
     auto next = *group_;
     next.stream_identity = stream_->identity;
     write_group_row(std::move(next), group_->version);
 }
 
 void coordinator::on(const row_set_aside& reply) {
-    setting_aside_.erase(reply.row.shard);
+    recreated_.setting_aside.erase(reply.row.shard);
     if (reply.outcome) {
         table_.put(reply.row, steps_);
     } else if (reply.outcome.error().code != errc::conflict) {
-        aside_failed_ = true;
+        recreated_.aside_failed = true;
         tell_failure("checkpoint.set_aside_failed", "shard", reply.row.shard.value(), reply.outcome.error());
     }
-    if (!setting_aside_.empty() || recreation_ != recreation::writing) return;
-    recreation_ = recreation::none;
+    if (!recreated_.setting_aside.empty() || recreated_.now != recreation::writing) return;
+    recreated_.now = recreation::none;
     // At once would turn as fast as the store fails; a tick goes on.
-    if (!std::exchange(aside_failed_, false)) notice_recreated();
+    if (!std::exchange(recreated_.aside_failed, false)) notice_recreated();
 }
 
 }  // namespace millrace

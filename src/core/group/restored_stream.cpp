@@ -1,9 +1,16 @@
 #include "group/restored_stream.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace millrace {
+
+namespace {
+
+constexpr nanoseconds tell_every = std::chrono::minutes{1};
+
+}  // namespace
 
 bool restored_stream::observe(const lineage& traced, mono_time listed) {
     listed_ = listed;
@@ -28,9 +35,14 @@ std::optional<error> restored_stream::found() const {
 }
 
 std::optional<error> restored_stream::news() {
-    if (told_ == listed_) return std::nullopt;
     auto what = found();
-    if (what) told_ = listed_;
+    if (!what) {
+        told_.reset();
+    } else if (told_ && listed_ - *told_ < tell_every) {
+        return std::nullopt;
+    } else {
+        told_ = listed_;
+    }
     return what;
 }
 

@@ -24,13 +24,13 @@ public:
     /// What is wrong and what to do.
     [[nodiscard]] std::optional<error> found() const;
 
-    /// The same, once for each listing.
+    /// The same when it is new, and again every minute while it lasts.
     [[nodiscard]] std::optional<error> news();
 
 private:
     std::map<shard_id, mono_time> open_again_;  // and which listing showed it first
     mono_time listed_{mono_time::min()};
-    mono_time told_{mono_time::min()};
+    std::optional<mono_time> told_;
 };
 
 }  // namespace millrace
