@@ -1,4 +1,5 @@
-/// What every `event_sink` must do. An implementation joins by a `sink_world` and one INSTANTIATE line.
+/// What every `event_sink` must do, and what those must that keep all of an event. An implementation joins by
+/// a `sink_world` and an INSTANTIATE line a suite.
 #pragma once
 
 #include "port/event_sink.hpp"
@@ -35,12 +36,8 @@ public:
     /// What was published, in order; the topic of each event is left empty.
     [[nodiscard]] virtual std::vector<event> published(const std::string& topic) = 0;
 
-    /// What the service behind a sink does not do.
-    struct gaps {
-        bool headers{false};      ///< And absent keys and values, and keys that are not UTF-8 or empty.
-        bool other_lanes{false};  ///< After a refusal, rows of other lanes may still be published.
-    };
-    [[nodiscard]] virtual gaps missing() const { return {}; }
+    /// Whether rows of other lanes may still be published after a refusal.
+    [[nodiscard]] virtual bool goes_on_with_other_lanes() const { return false; }
 };
 
 using make_sink_world = std::function<std::unique_ptr<sink_world>()>;
@@ -72,5 +69,8 @@ protected:
     event_sink& sink{world->sink()};
     row_id next_row{1};
 };
+
+/// Headers, absent keys and values, keys that are empty or not UTF-8.
+class FullEventSinkContract : public EventSinkContract {};
 
 }  // namespace millrace::test

@@ -44,9 +44,9 @@ private:
     sim::fake_sink sink_{service_, world_, host_, random_, calm_};
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, EventSinkContract, testing::Values([] {
-                             return std::make_unique<fake_sink_world>();
-                         }));
+const auto worlds = testing::Values([] { return std::make_unique<fake_sink_world>(); });
+INSTANTIATE_TEST_SUITE_P(Fake, EventSinkContract, worlds);
+INSTANTIATE_TEST_SUITE_P(Fake, FullEventSinkContract, worlds);
 
 }  // namespace
 }  // namespace millrace::test

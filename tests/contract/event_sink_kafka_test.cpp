@@ -84,9 +84,9 @@ private:
     prefixed_sink prefixed_{*sink_, prefix_};
 };
 
-INSTANTIATE_TEST_SUITE_P(Kafka, EventSinkContract, testing::Values([] {
-                             return std::make_unique<kafka_sink_world>();
-                         }));
+const auto worlds = testing::Values([] { return std::make_unique<kafka_sink_world>(); });
+INSTANTIATE_TEST_SUITE_P(Kafka, EventSinkContract, worlds);
+INSTANTIATE_TEST_SUITE_P(Kafka, FullEventSinkContract, worlds);
 
 }  // namespace
 }  // namespace millrace::test

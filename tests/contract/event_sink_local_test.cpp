@@ -51,9 +51,9 @@ private:
     local_sink sink_{loop_, file_, {.limits = {.value_bytes_max = 1'000}}};
 };
 
-INSTANTIATE_TEST_SUITE_P(Local, EventSinkContract, testing::Values([] {
-                             return std::make_unique<local_sink_world>();
-                         }));
+const auto worlds = testing::Values([] { return std::make_unique<local_sink_world>(); });
+INSTANTIATE_TEST_SUITE_P(Local, EventSinkContract, worlds);
+INSTANTIATE_TEST_SUITE_P(Local, FullEventSinkContract, worlds);
 
 }  // namespace
 }  // namespace millrace::test

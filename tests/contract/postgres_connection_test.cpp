@@ -3,6 +3,7 @@
 #include "contract/postgres_fixture.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/private_servers.hpp"
+#include "support/process.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -25,6 +26,13 @@ struct PostgresConnection : testing::Test {
     void SetUp() override { schema.admin.execute("CREATE TABLE " + t + " (id bigint PRIMARY KEY, v bytea)"); }
     statement insert(std::int64_t id) { return writing("INSERT INTO " + t + " (id) VALUES ($1)").with(id); }
     long long count() { return schema.admin.number("SELECT count(*) FROM " + t); }
+    long long running(const std::string& mark) {
+        return schema.admin.number(
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND "
+            "query LIKE $1",
+            {"%" + mark + "%"}
+        );
+    }
 
     static connection open(const server& where, const stop_signal& stop, limits given = {}) {
         auto made = connection::open(where, stop, given);
@@ -229,28 +237,21 @@ TEST_F(PostgresConnection, CancelsAndClosesWhenNoReplyComes) {
     EXPECT_EQ(refused.error().code, errc::unavailable);
     EXPECT_TRUE(refused.error().in_doubt);
     EXPECT_FALSE(db.usable());
-    const auto running = [&] {
-        return schema.admin.number(
-            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND "
-            "query LIKE $1",
-            {"%" + mark + "%"}
-        );
-    };
-    for (int i = 0; i < 500 && running() > 0; ++i)
-        std::this_thread::sleep_for(10ms);
-    EXPECT_EQ(running(), 0);
+    EXPECT_TRUE(support::eventually(5s, [&] { return running(mark) == 0; }));
     EXPECT_EQ(db.run(reading("SELECT 1")).error().retry, retry_advice::now) << "a new one is to be made";
 }
 
 TEST_F(PostgresConnection, StopsAtOnceWhateverItWaitsFor) {
+    const auto mark = support::unique_name("stopped");
+    std::chrono::steady_clock::time_point stopped_at;
     std::thread stopper([&] {
-        std::this_thread::sleep_for(50ms);
+        EXPECT_TRUE(support::eventually(20s, [&] { return running(mark) == 1; }));
+        stopped_at = std::chrono::steady_clock::now();
         stop.set();
     });
-    const auto began = std::chrono::steady_clock::now();
-    const auto refused = db.run(reading("SELECT pg_sleep(60)"));
+    const auto refused = db.run(reading("SELECT pg_sleep(60), '" + mark + "'"));
     stopper.join();
-    EXPECT_LT(std::chrono::steady_clock::now() - began, 2s);
+    EXPECT_LT(std::chrono::steady_clock::now() - stopped_at, 2s);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::cancelled);
     EXPECT_EQ(connection::open(test::shared_server(), stop).error().code, errc::cancelled);
@@ -303,9 +304,7 @@ TEST_F(PostgresConnection, SeesThatTheServerHasClosedIt) {
         "SELECT pg_terminate_backend($1::int, 5000)",
         {std::to_string(*db.run(reading("SELECT pg_backend_pid()"))->integer(0, 0))}
     );
-    for (int i = 0; i < 500 && db.still_open(); ++i)
-        std::this_thread::sleep_for(10ms);
-    EXPECT_FALSE(db.still_open());
+    EXPECT_TRUE(support::eventually(5s, [&] { return !db.still_open(); }));
 }
 
 TEST_F(PostgresConnection, LeavesAWriteInDoubtWhoseReplyIsLost) {
@@ -318,9 +317,7 @@ TEST_F(PostgresConnection, LeavesAWriteInDoubtWhoseReplyIsLost) {
     EXPECT_EQ(lost.error().code, errc::unavailable);
     EXPECT_FALSE(cut.usable());
     ASSERT_TRUE(proxy.lost_reply());
-    for (int i = 0; i < 500 && count() == 0; ++i)
-        std::this_thread::sleep_for(10ms);
-    EXPECT_EQ(count(), 1);
+    EXPECT_TRUE(support::eventually(5s, [&] { return count() == 1; }));
 }
 
 TEST_F(PostgresConnection, LeavesNothingInDoubtThatCannotHaveBeenCommitted) {

@@ -10,6 +10,7 @@ namespace millrace::test {
 
 // Instantiated where an implementation joins.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RecordSourceContract);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FullRecordSourceContract);
 
 std::string RecordSourceContract::text(const read_reply& reply) {
     std::string text;
@@ -98,8 +99,7 @@ TEST_P(RecordSourceContract, KeepsAnyBytesOfData) {
     EXPECT_EQ(reply.records->records()[1].data, "");
 }
 
-TEST_P(RecordSourceContract, KeepsHeadersAndTellsAbsentFromEmpty) {
-    if (world->missing().headers) GTEST_SKIP() << "the service has nothing like it";
+TEST_P(FullRecordSourceContract, KeepsHeadersAndTellsAbsentFromEmpty) {
     const std::string bytes("\0\xff\n", 3);
     const std::vector<header> headers{{"h", bytes}, {"", ""}, {"none", std::nullopt}};
     std::map<shard_id, read_cursor> cursors{
@@ -151,8 +151,7 @@ TEST_P(RecordSourceContract, ReturnsAtMostTheRecordsAskedFor) {
     EXPECT_EQ(read_all(first, *reply.next, {.records_max = 2}).data, "2 3 4 ");
 }
 
-TEST_P(RecordSourceContract, ReturnsAtMostTheBytesAskedForButOneRecordAlways) {
-    if (world->missing().byte_limits) GTEST_SKIP() << "the service knows no limit in bytes";
+TEST_P(FullRecordSourceContract, ReturnsAtMostTheBytesAskedForButOneRecordAlways) {
     const auto key = key_for(first);
     const auto cursor = open(first, from::latest{}).value();
     for (const auto* data : {"a", "b"})
@@ -219,7 +218,7 @@ TEST_P(RecordSourceContract, GivesArrivalTimesByItsOwnClock) {
     const auto cursor = open(first, from::latest{}).value();
     const auto before = list()->now;
     append(key, "x");
-    const auto after = list()->now + world->missing().clock_step;
+    const auto after = list()->now + world->clock_step();
     const auto reply = read(first, cursor).value();
     ASSERT_EQ(reply.records->records().size(), 1U);
     EXPECT_LE(before, reply.records->records()[0].arrival);
@@ -286,8 +285,7 @@ TEST_P(RecordSourceContract, AMergeMakesOneChildOfTwoParents) {
     EXPECT_TRUE(read_all(second).ended);
 }
 
-TEST_P(RecordSourceContract, SaysThatAPositionWasTrimmedOnlyWhenRecordsAfterItAreGone) {
-    if (world->missing().trimming) GTEST_SKIP() << "only time trims this stream";
+TEST_P(FullRecordSourceContract, SaysThatAPositionWasTrimmedOnlyWhenRecordsAfterItAreGone) {
     const auto key = key_for(first);
     for (const auto* data : {"a", "b", "c"})
         append(key, data);
@@ -302,8 +300,7 @@ TEST_P(RecordSourceContract, SaysThatAPositionWasTrimmedOnlyWhenRecordsAfterItAr
     EXPECT_EQ(read_all(first, open(first, from::timestamp{wall_time{}}).value()).data, "c ");
 }
 
-TEST_P(RecordSourceContract, NeverGivesATrimmedRecordToAnOldCursor) {
-    if (world->missing().trimming) GTEST_SKIP() << "only time trims this stream";
+TEST_P(FullRecordSourceContract, NeverGivesATrimmedRecordToAnOldCursor) {
     const auto key = key_for(first);
     for (const auto* data : {"a", "b", "c"})
         append(key, data);
@@ -331,8 +328,7 @@ TEST_P(RecordSourceContract, RefusesACursorThatItNeverGave) {
         EXPECT_FALSE(read(first, read_cursor{text})) << text;
 }
 
-TEST_P(RecordSourceContract, WatchTellsOfNewRecordsUntilItIsEnded) {
-    if (world->missing().signals) GTEST_SKIP() << "the service tells nothing by itself; readers poll";
+TEST_P(FullRecordSourceContract, WatchTellsOfNewRecordsUntilItIsEnded) {
     int told = 0;
     (void)list();  // so that the source is open
     source.watch([&told] { ++told; });

@@ -1,4 +1,6 @@
-/// What every `record_source` must do. An implementation joins by a `source_world` and one INSTANTIATE line.
+/// What every `record_source` must do, and what those must that keep all of a record, limit a read by bytes,
+/// can be trimmed and tell of news. An implementation joins by a `source_world` and an INSTANTIATE line a
+/// suite.
 #pragma once
 
 #include "contract/await.hpp"
@@ -41,15 +43,8 @@ public:
     /// Removes the oldest records of the shard, where that is possible.
     virtual void trim(const shard_id& shard, std::size_t records) = 0;
 
-    /// What the service behind a source does not do.
-    struct gaps {
-        bool headers{false};  ///< And absent keys and data, and keys that are not UTF-8.
-        bool byte_limits{false};
-        bool trimming{false};
-        bool signals{false};
-        milliseconds clock_step{0};  ///< Of listings.
-    };
-    [[nodiscard]] virtual gaps missing() const { return {}; }
+    /// Of the clock of listings.
+    [[nodiscard]] virtual milliseconds clock_step() const { return milliseconds{0}; }
 };
 
 using make_source_world = std::function<std::unique_ptr<source_world>()>;
@@ -94,5 +89,8 @@ protected:
     const shard_id first{list()->shards.at(0).shard};
     const shard_id second{list()->shards.at(1).shard};
 };
+
+/// Headers, absent keys and data, keys that are not UTF-8; limits in bytes; trimming; `watch`.
+class FullRecordSourceContract : public RecordSourceContract {};
 
 }  // namespace millrace::test

@@ -40,9 +40,9 @@ private:
     sim::fake_record_source source_{stream_, world_, host_, random_, calm_};
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, RecordSourceContract, testing::Values([] {
-                             return std::make_unique<fake_source_world>();
-                         }));
+const auto worlds = testing::Values([] { return std::make_unique<fake_source_world>(); });
+INSTANTIATE_TEST_SUITE_P(Fake, RecordSourceContract, worlds);
+INSTANTIATE_TEST_SUITE_P(Fake, FullRecordSourceContract, worlds);
 
 }  // namespace
 }  // namespace millrace::test

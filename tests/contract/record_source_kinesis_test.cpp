@@ -34,14 +34,7 @@ public:
     void trim(const shard_id& /*shard*/, std::size_t /*records*/) override {
         ADD_FAILURE() << "only time trims a stream of Kinesis";
     }
-    gaps missing() const override {
-        return {
-            .headers = true,
-            .byte_limits = true,
-            .trimming = true,
-            .signals = true,
-            .clock_step = milliseconds{1'000}};
-    }
+    milliseconds clock_step() const override { return milliseconds{1'000}; }
 
 private:
     kinesis_test_stream stream_{2};

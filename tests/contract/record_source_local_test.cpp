@@ -59,9 +59,9 @@ private:
     std::unique_ptr<local_source> source_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Local, RecordSourceContract, testing::Values([] {
-                             return std::make_unique<local_source_world>();
-                         }));
+const auto worlds = testing::Values([] { return std::make_unique<local_source_world>(); });
+INSTANTIATE_TEST_SUITE_P(Local, RecordSourceContract, worlds);
+INSTANTIATE_TEST_SUITE_P(Local, FullRecordSourceContract, worlds);
 
 }  // namespace
 }  // namespace millrace::test
