@@ -83,6 +83,11 @@ std::string headers_of(std::uint64_t number) {
 }  // namespace
 
 workload read_events(const std::filesystem::path& path) {
+    if (std::filesystem::is_directory(path)) {
+        throw std::runtime_error(
+            fmt::format("{}: is a directory; give a file with one JSON event a line", path.string())
+        );
+    }
     std::ifstream file{path};
     if (!file)
         throw std::runtime_error(

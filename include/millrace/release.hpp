@@ -3,7 +3,9 @@
 
 #include <millrace/error.hpp>
 #include <millrace/names.hpp>
+#include <millrace/time.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@ struct release_request {
     std::string stream;  ///< As in `consumer_settings`; empty for a `group` that shares resources.
     std::string group;
     worker_id worker;
+    nanoseconds wait{std::chrono::seconds{5}};  ///< How long the state may fail or be locked.
 };
 
 struct released_worker {

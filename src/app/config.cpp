@@ -264,7 +264,10 @@ private:
                 fmt::format("{} must have one value, not {}", key.text, in_words(value.what))
             );
         }
-        if (const auto why = beyond_its_line(lines_, value); !why.empty()) return complain(value.mark, why);
+        if (const auto why = beyond_its_line(lines_, value); !why.empty()) {
+            found_.note_unread();  // it may have taken in the keys behind it
+            return complain(value.mark, why);
+        }
         auto filled = fill(key.text, value);
         if (!filled) return;
         values_[std::string{command.path}].push_back(
@@ -401,6 +404,7 @@ config_values parse_config(
         YAML::Mark at;
         at.line = static_cast<int>(i);
         at.column = static_cast<int>(valid_bytes(lines[i]));
+        found.note_unread();
         take.complain(at, "not UTF-8 from here on; save the file as UTF-8");
         return values;
     }
@@ -414,8 +418,10 @@ config_values parse_config(
         if (parser.HandleNextDocument(second))
             take.complain(second.root().mark, "a second document begins here; keep one");
     } catch (const YAML::Exception& e) {
+        found.note_unread();
         take.complain(e.mark, fmt::format("not valid YAML: {}", reason_of(e, lines)));
     } catch (const std::exception& e) {
+        found.note_unread();
         found.add(fmt::format("{}: not readable as YAML: {}", file, e.what()));
     }
     return values;
@@ -424,6 +430,7 @@ config_values parse_config(
 config_values read_config(const std::string& file, const environment& variables, faults& found) {
     const auto text = slurp(file);
     if (!text) {
+        found.note_unread();
         found.add(text.error());
         return {};
     }

@@ -32,6 +32,10 @@ public:
         add(why.detail, why.code == errc::invalid_config ? exit_status::usage : status_of(why));
     }
 
+    /// A part of the configuration could not be read: what it says is not known.
+    void note_unread() noexcept { unread_ = true; }
+    [[nodiscard]] bool unread() const noexcept { return unread_; }
+
     [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
     [[nodiscard]] const std::vector<std::string>& lines() const noexcept { return lines_; }
 
@@ -41,6 +45,7 @@ public:
 private:
     std::vector<std::string> lines_;
     exit_status status_{exit_status::done};
+    bool unread_{false};
 };
 
 }  // namespace millrace::app

@@ -72,7 +72,7 @@ settings settings::resolve(
         take(s, from_file, found);
         take(s, flags, found);
         const bool faulty = found.lines().size() != before;
-        if (complete && option.required && s.values.empty() && !faulty) {
+        if (complete && option.required && s.values.empty() && !faulty && !found.unread()) {
             const auto name = option.positional ? std::string{} : fmt::format("--{} ", option.name);
             found.add(fmt::format(
                 "{} is missing; give {}{}{}",

@@ -1,7 +1,7 @@
 /// How long a tool that a person has called goes on while others are in its way, and the words that say so.
 ///
-/// A store that fails for longer than the wait ends the tool; so does a row that others change again and
-/// again. What is waited for is logged once, as `tool.waits`. Lives on its host.
+/// A store that fails for as long as the wait ends the tool, and no try begins after it; so does a row that
+/// others change again and again. What is waited for is logged once, as `tool.waits`. Lives on its host.
 #pragma once
 
 #include "port/host.hpp"
@@ -27,7 +27,7 @@ public:
         if (why.code == errc::conflict) return ++conflicts_ < conflicts_max;
         if (why.retry == retry_advice::never) return false;
         if (!failing_since_) failing_since_ = loop_.now();
-        if (loop_.now() - *failing_since_ >= wait_) return false;
+        if (loop_.now() + pause - *failing_since_ >= wait_) return false;
         say(why.detail);
         return true;
     }

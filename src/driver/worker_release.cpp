@@ -1,6 +1,5 @@
 #include "worker_release.hpp"
 
-#include "patience.hpp"
 #include "text/nearest.hpp"
 
 #include <algorithm>
@@ -15,14 +14,13 @@ namespace millrace {
 
 namespace {
 
-// From the first failure of the store on.
-constexpr nanoseconds wait = std::chrono::seconds{2};
 constexpr std::size_t names_shown = 10;
 
 }  // namespace
 
 struct worker_release::impl {
-    impl(host& l, lease_store& s, worker_id w) : loop(l), store(s), worker(std::move(w)), still(l, wait) {}
+    impl(host& l, lease_store& s, worker_id w, nanoseconds wait)
+        : loop(l), store(s), worker(std::move(w)), still(l, wait) {}
 
     void list_shards();
     void look();
@@ -118,8 +116,8 @@ error worker_release::impl::unknown(const std::vector<worker_row>& rows) const {
         fmt::format("no session of this group bears the worker id \"{}\"{}", worker.value(), hint)};
 }
 
-worker_release::worker_release(host& loop, lease_store& store, worker_id worker)
-    : impl_(std::make_unique<impl>(loop, store, std::move(worker))) {}
+worker_release::worker_release(host& loop, lease_store& store, worker_id worker, nanoseconds wait)
+    : impl_(std::make_unique<impl>(loop, store, std::move(worker), wait)) {}
 
 worker_release::~worker_release() = default;
 

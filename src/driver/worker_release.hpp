@@ -4,11 +4,13 @@
 /// host; may be repeated after any failure.
 #pragma once
 
+#include "patience.hpp"
 #include "port/host.hpp"
 #include "port/lease_store.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/names.hpp>
+#include <millrace/time.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -24,7 +26,9 @@ struct worker_release_report {
 class worker_release {
 public:
     /// All references must outlive the object.
-    worker_release(host& loop, lease_store& store, worker_id worker);
+    worker_release(
+        host& loop, lease_store& store, worker_id worker, nanoseconds wait = patience::wait_default
+    );
     ~worker_release();
 
     /// Once. Errors: `not_found` when no session bears the id (the detail names those that live), or that of

@@ -45,9 +45,14 @@ result<released_worker> release_worker(const release_request& which) {
     if (auto known = must_know(*state, group); !known) return tl::unexpected(std::move(known.error()));
 
     event_loop loop;
-    auto store = open_lease_store(*state, group, loop, {.use = file_use::write});
+    auto store = open_lease_store(
+        *state,
+        group,
+        loop,
+        {file_use::write, std::min(store_use{}.busy_timeout, std::chrono::ceil<milliseconds>(which.wait / 4))}
+    );
     if (!store) return tl::unexpected(std::move(store.error()));
-    worker_release job(loop, **store, which.worker);
+    worker_release job(loop, **store, which.worker, which.wait);
     std::optional<result<worker_release_report>> outcome;
     job.start([&](result<worker_release_report> how) {
         outcome = std::move(how);

@@ -1,5 +1,6 @@
 #include "local_url.hpp"
 #include "text/nearest.hpp"
+#include "text/one_line.hpp"
 #ifdef MILLRACE_WITH_POSTGRES
 #include "server.hpp"
 #endif
@@ -46,7 +47,7 @@ result<url> read_file(url u) {
 }
 
 result<url> read_stream(url u) {
-    auto address = parse_local_stream(u.given);  // there are no secrets in it
+    auto address = parse_local_stream("local:" + u.path);
     if (!address) return tl::unexpected(std::move(address.error()));
     if (const auto why = not_a_file(address->file); !why.empty()) {
         return fail(errc::invalid_argument, fmt::format("URL \"{}\" {}", u.given, why));
@@ -244,7 +245,7 @@ std::string hint_for(std::string_view name, url_role role) {
 }  // namespace
 
 result<url> parse_url(std::string_view given, url_role role) {
-    const auto shown = without_secrets(given);
+    const auto shown = one_line(without_secrets(given));
     const auto bad = [&](std::string_view why) {
         return fail(
             errc::invalid_argument,

@@ -2,6 +2,7 @@
 
 #include "assert.hpp"
 #include "sqlite_error.hpp"
+#include "text/one_line.hpp"
 
 #include <array>
 #include <chrono>
@@ -179,10 +180,26 @@ result<void> configure(database& db, const open_options& options) {
     return done;
 }
 
+/// A database in WAL mode that nobody has open: also a reader needs the files beside it.
+error cannot_begin_to_read(const std::string& name) {
+    return {
+        errc::permission_denied,
+        retry_advice::after_delay,
+        false,
+        fmt::format(
+            "cannot read {}: no process has it open, and this one may not make the files -wal and -shm "
+            "beside "
+            "it that reading needs, too; let it write to the directory, or try again while a relay or a "
+            "worker "
+            "has the file open",
+            name
+        )};
+}
+
 }  // namespace
 
 result<database> database::open(const std::string& path, open_options options) {
-    if (options.name.empty()) options.name = fmt::format("\"{}\"", path);
+    options.name = one_line(options.name.empty() ? fmt::format("\"{}\"", path) : options.name);
     if (options.when_missing.empty()) options.when_missing = "check the path";
     if (auto fits = check_path(path, options); !fits) return tl::unexpected(std::move(fits.error()));
 
@@ -195,8 +212,14 @@ result<database> database::open(const std::string& path, open_options options) {
     sqlite3_busy_handler(raw, &impl::on_busy, made.get());
 
     database db(std::move(made));
-    if (auto done = configure(db, options); !done) return tl::unexpected(std::move(done.error()));
-    return db;
+    auto done = configure(db, options);
+    if (done) return db;
+    std::error_code ignored;
+    const bool nobody = !std::filesystem::exists(path + "-shm", ignored);
+    const bool reads = options.mode == open_mode::to_read || options.mode == open_mode::read_only;
+    if (reads && nobody && done.error().code == errc::permission_denied)
+        return tl::unexpected(cannot_begin_to_read(options.name));
+    return tl::unexpected(std::move(done.error()));
 }
 
 result<statement> database::prepare(std::string_view sql) {

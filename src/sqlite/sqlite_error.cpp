@@ -111,6 +111,8 @@ error make_error(sqlite3* db, int code, std::string_view file, std::string_view 
                                          ? sqlite3_errmsg(db)
                                          : sqlite3_errstr(code);
     const auto found = judge(code, of_system, message);
+    // A statement that only reads meets it, too, where the file of the log must grow.
+    if (found.code == errc::out_of_space) doing = "write";
     return {
         found.code,
         found.retry,

@@ -104,6 +104,22 @@ TEST_F(CliFiles, WhatOnlyReadsNeedsNoRightToWrite) {
     }
 }
 
+TEST_F(CliFiles, WhatOnlyReadsInAFolderThatTakesNoFilesIsToldWhyAndWhatToDo) {
+    make_outbox();
+    make_stream();
+    ok(consume());
+    (void)shell("rm -f *-wal *-shm; chmod 444 *; chmod 755 .");
+    for (const auto& [command, file] : std::vector<std::pair<words, std::string>>{
+             {{"outbox", "stats", "--outbox", outbox()}, outbox()},
+             {{"outbox", "dead", "list", "--outbox", outbox()}, outbox()},
+             {{"stream", "describe", "--stream", stream()}, sink()},
+             {{"group", "status", "--stream", stream(), "--group", "g", "--state", state()}, state()}})
+        expect_failure(
+            millrace_unprivileged(command),
+            {"cannot read " + file + ": no process has it open", "let it write to the directory"}
+        );
+}
+
 TEST_F(CliFiles, AFileThatMayNotBeOpenedEndsTheStartOfARelayAndOfAConsumer) {
     make_outbox();
     make_stream();
@@ -215,6 +231,25 @@ TEST_F(CliFiles, AResetOfALockedStateWaitsAsLongAsAskedAndSaysForWhat) {
          "\nmillrace: cannot write " + state() + ": database is locked"}
     );
     EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds{5});
+}
+
+TEST_F(CliFiles, AReleaseAndAResetOfALockedStateEndSoonAfterTheirWait) {
+    make_stream();
+    ok(consume());
+    auto live = start(consume({"--worker", "the-first"}), "live");
+    ASSERT_TRUE(support::eventually(std::chrono::seconds{15}, [&] {
+        return ok({"group", "status", "--stream", stream(), "--group", "g", "--state", state()})
+                   .find("the-first") != std::string::npos;
+    }));
+    const write_lock lock(path("state.db"));
+    const words of_group{"--stream", stream(), "--group", "g", "--state", state(), "--wait", "1s"};
+    for (words command :
+         {words{"group", "release", "--worker", "the-first"}, words{"group", "reset", "--force"}}) {
+        command.insert(command.end(), of_group.begin(), of_group.end());
+        const auto begun = std::chrono::steady_clock::now();
+        expect_failure(millrace(command), {"cannot write " + state() + ": database is locked"});
+        EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds{1'900}) << command[1];
+    }
 }
 
 TEST_F(CliFiles, InitObeysItsWaitWhileAReaderKeepsTheFileFromItsLog) {

@@ -307,7 +307,7 @@ TEST_F(CliFullDisk, WithoutSpaceForTheOutboxWritersAndTheRelayAreTold) {
     fill();
     const auto refused = try_put();
     EXPECT_EQ(refused.status, 1);
-    EXPECT_THAT(refused.errors, AllOf(HasSubstr(outbox_), HasSubstr("is full; make room")));
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr("cannot write " + outbox_), HasSubstr("is full; make room")));
     EXPECT_TRUE(says("relay", "is full; make room"));
     make_room();
     put();

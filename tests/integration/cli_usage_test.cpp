@@ -39,6 +39,14 @@ TEST_F(CliUsage, AllFaultsOfTheStartAreReportedTogether) {
     EXPECT_THAT(done.errors, AllOf(HasSubstr("--outbox: "), HasSubstr("kafka:x"), HasSubstr("sqlite:")));
 }
 
+TEST_F(CliUsage, AnOutboxThatIsNamedTwiceIsAUsageFault) {
+    const auto done = millrace(
+        {"relay", "--outbox", "sqlite:x", "--outbox", "sqlite:y", "--outbox", "sqlite:x", "--sink", "local:s"}
+    );
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.errors, HasSubstr("millrace: --outbox: \"sqlite:x\" is named twice; name it once\n"));
+}
+
 TEST_F(CliUsage, AnUnknownSchemeSaysWhichExist) {
     const auto done = millrace({"consume", "--stream", "loacl:a/b", "--group", "g", "--state", "dynamo:x"});
     EXPECT_EQ(done.status, 2);
@@ -221,6 +229,16 @@ TEST_F(CliConfig, AFileMayListSeveralOutboxes) {
     }
     EXPECT_THAT(ok({"relay", "--config", path("flow.yaml"), "--once"}), HasSubstr("delivered 2 events"));
     EXPECT_THAT(ok({"relay", "--config", path("block.yaml"), "--once"}), HasSubstr("delivered 0 events"));
+}
+
+TEST_F(CliConfig, AnOpenQuoteIsTheOnlyFaultWhereItHidesTheKeysBehindIt) {
+    for (const std::string end : {"", "\""}) {
+        write("m.yaml", "relay:\n  worker: \"w\n  outbox: sqlite:a\n  sink: local:b" + end + "\n");
+        const auto done = millrace({"relay", "--config", path("m.yaml")});
+        EXPECT_EQ(done.status, 2);
+        EXPECT_THAT(done.errors, HasSubstr("m.yaml:"));
+        EXPECT_THAT(done.errors, testing::Not(HasSubstr("is missing"))) << end;
+    }
 }
 
 TEST_F(CliConfig, FlagsWinOverTheFile) {

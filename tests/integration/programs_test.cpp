@@ -32,6 +32,9 @@ TEST_F(Programs, TheDemonstrationRefusesACallThatItDoesNotUnderstand) {
     EXPECT_EQ(demo({"--orders"}).status, 2);
     EXPECT_EQ(demo({"--faster"}).status, 2);
     EXPECT_EQ(demo({path("missing.ndjson")}).status, 1) << "a file that cannot be used";
+    const auto directory = demo({folder.path().string()});
+    EXPECT_EQ(directory.status, 1);
+    EXPECT_THAT(directory.errors, HasSubstr(": is a directory; give a file"));
 }
 
 TEST_F(Programs, TheDemonstrationOnServersNeedsNoOtherServersThanItsOwn) {

@@ -167,8 +167,9 @@ public:
 };
 
 store_use changing(const settings& values, file_use use) {
+    // Short tries: the wait is up with the last one.
     const store_use usual;
-    return {use, std::min(usual.busy_timeout, wait_of(values))};
+    return {use, std::min(usual.busy_timeout, wait_of(values) / 4)};
 }
 
 exit_status show_status(const settings& values) {
@@ -241,7 +242,11 @@ void check_release(const settings& values, faults& found) {
 
 exit_status release_one(const settings& values) {
     const auto released = release_worker(
-        {values.text("state"), values.text("stream"), values.text("group"), worker_id(values.text("worker"))}
+        {values.text("state"),
+         values.text("stream"),
+         values.text("group"),
+         worker_id(values.text("worker")),
+         wait_of(values)}
     );
     if (!released) return complain(released.error());
     const auto count = released->shards.size();
@@ -396,7 +401,8 @@ void add_group_commands(std::vector<command_spec>& list) {
                .placeholder = "ID",
                .meaning = "The worker, as group status names it; stop its process, or it registers anew",
                .example = "worker-1",
-               .required = true}},
+               .required = true},
+              wait_option()},
          .check = check_release,
          .run = release_one}
     );

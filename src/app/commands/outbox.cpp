@@ -113,8 +113,21 @@ exit_status pause(const settings& values) {
         "was paused already"
     );
 }
+/// Topics may be paused by themselves beside the whole outbox.
 exit_status resume(const settings& values) {
-    return hold_back(values, &outbox_admin::resume, "goes on", "was not paused");
+    const auto done = hold_back(values, &outbox_admin::resume, "goes on", "was not paused");
+    if (done != exit_status::done) return done;
+    const auto admin = open_outbox_admin(outbox_of(values), wait_of(values), file_use::read);
+    if (!admin) return complain(admin.error());
+    const auto stats = (*admin)->stats();
+    if (!stats) return complain(stats.error());
+    if (stats->paused) return print("the outbox as a whole is still paused; resume it without --topic\n");
+    if (stats->paused_topics.empty()) return done;
+    return print(fmt::format(
+        "still paused: {} {}; resume each with --topic\n",
+        stats->paused_topics.size() == 1 ? "topic" : "topics",
+        fmt::join(stats->paused_topics, ", ")
+    ));
 }
 
 command_spec holding(

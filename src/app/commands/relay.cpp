@@ -251,7 +251,16 @@ void check_relay(const settings& values, faults& found) {
     check_url(values, "sink", url_role::sink, found);
     check_url(values, "leader-kafka", url_role::sink, found);
     check_url(values, "fleet-state", url_role::state, found);
-    if (values.list("outbox").size() > 1 && values.has("outbox-id")) {
+    const auto outboxes = values.list("outbox");
+    for (auto one = outboxes.begin(); one != outboxes.end(); ++one) {
+        if (std::find(outboxes.begin(), one, *one) != one)
+            found.add(fmt::format(
+                "{}: {} is named twice; name it once",
+                values.named("outbox"),
+                in_quotes(without_secrets(*one))
+            ));
+    }
+    if (outboxes.size() > 1 && values.has("outbox-id")) {
         found.add(fmt::format("{}: of one outbox; there are several", values.named("outbox-id")));
     }
     check_worker(values, found);
@@ -304,6 +313,17 @@ std::string left_text(const relay_status& s, const std::string& outbox) {
     return text + (s.last_error ? ": " + s.last_error->detail : "");
 }
 
+/// What ends each pause: of all of the outbox, or of each topic.
+std::vector<std::string> resume_commands(const std::string& outbox, const outbox_stats& stats) {
+    const auto all = fmt::format("millrace outbox resume --outbox {}", shell_quoted(outbox));
+    if (stats.paused) return {all};
+    std::vector<std::string> each;
+    each.reserve(stats.paused_topics.size());
+    for (const auto& topic : stats.paused_topics)
+        each.push_back(fmt::format("{} --topic {}", all, shell_quoted(topic)));
+    return each;
+}
+
 /// Rows that no relay reads for now. Asked for when everything else is delivered.
 result<std::string> paused_text(const url& outbox) {
     const auto admin = open_outbox_admin(outbox, paused_wait);
@@ -312,7 +332,7 @@ result<std::string> paused_text(const url& outbox) {
     if (!stats) return tl::unexpected(stats.error());
     if (stats->backlog == 0 || (!stats->paused && stats->paused_topics.empty())) return std::string{};
     return fmt::format(
-        "{} of {} {}, because {} paused; see millrace outbox resume --outbox {}",
+        "{} of {} {}, because {} paused; see {}",
         counted(stats->backlog, "row"),
         outbox.given,
         stats->backlog == 1 ? "waits" : "wait",
@@ -323,7 +343,7 @@ result<std::string> paused_text(const url& outbox) {
                             fmt::join(stats->paused_topics, ", "),
                             stats->paused_topics.size() == 1 ? "is" : "are"
                         ),
-        shell_quoted(outbox.given)
+        fmt::join(resume_commands(outbox.given, *stats), ", ")
     );
 }
 

@@ -1,5 +1,7 @@
 #include "local_url.hpp"
 
+#include "text/one_line.hpp"
+
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -12,7 +14,9 @@ constexpr std::string_view scheme = "local:";
 constexpr std::size_t name_bytes_max = 249;
 
 tl::unexpected<error> bad_url(std::string_view url, std::string_view why, std::string_view expected) {
-    return fail(errc::invalid_argument, fmt::format("URL \"{}\" {}; expected {}", url, why, expected));
+    return fail(
+        errc::invalid_argument, fmt::format("URL \"{}\" {}; expected {}", one_line(url), why, expected)
+    );
 }
 
 }  // namespace
@@ -29,7 +33,7 @@ result<void> check_stream_name(std::string_view name) {
         errc::invalid_argument,
         fmt::format(
             "stream name \"{}\" is not usable; use 1 to {} letters, digits, dots, underscores and hyphens",
-            name.substr(0, name_bytes_max),
+            one_line(name.substr(0, name_bytes_max)),
             name_bytes_max
         )
     );
@@ -45,7 +49,9 @@ result<local_address> parse_local_stream(std::string_view url) {
     if (address.file.empty()) return bad_url(url, "names no file", expected);
     if (address.stream.empty()) return bad_url(url, "names no stream after its file", expected);
     if (auto usable = check_stream_name(address.stream); !usable)
-        return fail(errc::invalid_argument, fmt::format("URL \"{}\": {}", url, usable.error().detail));
+        return fail(
+            errc::invalid_argument, fmt::format("URL \"{}\": {}", one_line(url), usable.error().detail)
+        );
     return address;
 }
 

@@ -87,7 +87,7 @@ TEST_F(GroupReset, AWorkerThatComesBackMeanwhileBeginsAtTheNewStart) {
 
 TEST_F(GroupReset, GivesUpAStoreThatFailsForLongerThanItsWait) {
     tool_plan.down = true;
-    EXPECT_FALSE(reset(false, 1'900ms)) << "it tries again";
+    EXPECT_FALSE(reset(false, 1'700ms)) << "it tries again";
     const auto outcome = reset(false, 3s);
     ASSERT_TRUE(outcome && !*outcome);
     EXPECT_EQ(outcome->error().code, errc::unavailable);

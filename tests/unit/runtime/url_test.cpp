@@ -64,5 +64,13 @@ TEST(Url, WhatSqliteWouldNotTakeForAFileIsRefused) {
     EXPECT_EQ(parse_url("sqlite::x.db", url_role::state)->path, ":x.db");
 }
 
+TEST(Url, ControlCharactersAreShownAsEscapesAndStayInThePath) {
+    EXPECT_TRUE(contains(refusal("sqlte:a\nb", url_role::state), "\"sqlte:a\\nb\""));
+    EXPECT_TRUE(contains(refusal("local:s.db/or\nders", url_role::stream), "\"local:s.db/or\\nders\""));
+    const auto stream = parse_url("local:a\nb/orders", url_role::stream);
+    EXPECT_EQ(stream->given, "local:a\\nb/orders");
+    EXPECT_EQ(stream->path, "a\nb");
+}
+
 }  // namespace
 }  // namespace millrace::test
