@@ -103,6 +103,8 @@ int run(const std::vector<std::string>& arguments) {
             wanted.push_back(arguments[i]);
         }
     }
+    if (!std::filesystem::exists(with.millrace))
+        throw std::runtime_error("there is no program to measure: give --millrace PATH, or run ./dev bench");
     std::vector<figure> figures;
     for (const auto& what : measurements) {
         if (!is_wanted(what, wanted)) continue;
