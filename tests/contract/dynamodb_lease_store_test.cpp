@@ -6,6 +6,7 @@
 #include "lease_items.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/private_servers.hpp"
+#include "support/process.hpp"
 #include "unit/remembered_log.hpp"
 
 #include <functional>
@@ -50,6 +51,10 @@ struct DynamodbServers : testing::TestWithParam<const char*> {
             home.await<std::optional<lease_row>>([&](auto done) { from.read(key, std::move(done)); });
         EXPECT_TRUE(found) << found.error().detail;
         return found.value_or(std::nullopt);
+    }
+    bool reaches(lease_store& from, const lease_key& key) {
+        return home.await<std::optional<lease_row>>([&](auto done) { from.read(key, std::move(done)); }
+        ).has_value();
     }
     std::string call(std::string_view operation, std::string body) const {
         auto reply = test::dynamodb_call(*test::dynamodb_client(endpoint()), operation, std::move(body));
@@ -194,7 +199,7 @@ TEST_P(DynamodbServers, AWriteThatLandsLateIsRefused) {
         const auto slow = make(home, "http://127.0.0.1:" + std::to_string(proxy.port()), 300ms);
         const auto late = [&](const std::function<result<void>()>& change,
                               const std::function<void()>& meanwhile) {
-            (void)read(*slow, key);
+            ASSERT_TRUE(support::eventually(20s, [&] { return reaches(*slow, key); })) << "within its 300 ms";
             proxy.hold();
             const auto outcome = change();
             ASSERT_FALSE(outcome);
