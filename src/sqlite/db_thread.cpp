@@ -7,10 +7,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -55,6 +57,36 @@ result<void> check_log(const standing_files& former) {
     );
 }
 
+struct write_job {
+    std::function<result<void>(database&)> run;
+    completion<void> done;
+};
+
+using outcomes = std::vector<result<void>>;
+
+/// All writes as one transaction.
+outcomes run_together(database& db, const std::vector<write_job>& writes) {
+    const auto none = [&](error why) { return outcomes(writes.size(), tl::unexpected(std::move(why))); };
+    auto open = db.begin(transaction_kind::immediate);
+    if (!open) return none(std::move(open.error()));
+    outcomes all;
+    for (const auto& write : writes) {
+        auto done = db.run("SAVEPOINT one_write");
+        if (!done) return none(std::move(done.error()));
+        all.push_back(write.run(db));
+        // Some faults end the whole transaction.
+        if (!all.back() && sqlite3_get_autocommit(db.handle()) != 0) return none(all.back().error());
+        if (!all.back()) done = db.run("ROLLBACK TO one_write");
+        if (done) done = db.run("RELEASE one_write");
+        if (!done) return none(std::move(done.error()));
+    }
+    if (auto done = open->commit(); !done) {
+        for (auto& one : all)
+            if (one) one = tl::unexpected(done.error());
+    }
+    return all;
+}
+
 }  // namespace
 
 struct db_thread::impl {
@@ -64,7 +96,13 @@ struct db_thread::impl {
         : home(h), open(std::move(o)), options(given), pause(given.watch_max) {}
 
     void loop();
+    void next_task(std::unique_lock<std::mutex>& lock);
+    void next_writes(std::unique_lock<std::mutex>& lock);
+    [[nodiscard]] bool writes_are_due() const {
+        return !writes.empty() && (stopping || steady::now() >= next_write);
+    }
     void run(task what);
+    void run(std::vector<write_job> all, bool cancelled);
     void look();
     [[nodiscard]] result<database*> connection();
     void close();
@@ -76,6 +114,7 @@ struct db_thread::impl {
     std::mutex mutex;
     std::condition_variable wake;
     std::deque<task> tasks;                          // guarded
+    std::deque<write_job> writes;                    // guarded
     std::shared_ptr<std::function<void()>> changed;  // guarded; null: nobody watches
     bool stopping{false};                            // guarded
     database* interruptible{nullptr};                // guarded; null while there is no connection
@@ -85,6 +124,7 @@ struct db_thread::impl {
     std::int64_t seen_version{0};  // of the data, as of the last look
     milliseconds pause;
     steady::time_point next_look{};
+    steady::time_point next_write{};
     bool drop_connection{false};
 
     std::thread thread;
@@ -107,6 +147,22 @@ db_thread::~db_thread() {
     impl_->thread.join();
 }
 
+namespace {
+
+tl::unexpected<error> too_many() {
+    return fail(
+        errc::unavailable,
+        "too many database requests are waiting; the disk is slower than the work, try again later",
+        retry_advice::after_delay
+    );
+}
+
+tl::unexpected<error> given_up() {
+    return fail(errc::cancelled, "the request was given up because the process stops");
+}
+
+}  // namespace
+
 void db_thread::submit(task what) {
     {
         const std::lock_guard lock(impl_->mutex);
@@ -115,15 +171,20 @@ void db_thread::submit(task what) {
             what = nullptr;
         }
     }
-    if (what) {
-        what(fail(
-            errc::unavailable,
-            "too many database requests are waiting; the disk is slower than the work, try again later",
-            retry_advice::after_delay
-        ));
-        return;
-    }
+    if (what) return what(too_many());
     impl_->wake.notify_one();
+}
+
+void db_thread::run_write(std::function<result<void>(database&)> job, completion<void> done) {
+    {
+        const std::lock_guard lock(impl_->mutex);
+        if (impl_->writes.size() < impl_->options.jobs_max) {
+            impl_->writes.push_back({std::move(job), std::move(done)});
+            job = nullptr;
+        }
+    }
+    if (!job) return impl_->wake.notify_one();
+    home_.post([done = std::move(done)] { done(too_many()); });
 }
 
 void db_thread::after(const error* failed) {
@@ -142,24 +203,19 @@ void db_thread::watch(std::function<void()> changed) {
 void db_thread::impl::loop() {
     std::unique_lock lock(mutex);
     for (;;) {
-        const auto something = [this] { return stopping || !tasks.empty(); };
-        if (changed == nullptr || !db) {
-            wake.wait(lock, [&] { return something() || (changed != nullptr && db); });
+        const auto something = [this] { return stopping || !tasks.empty() || writes_are_due(); };
+        const bool watches = changed != nullptr && db;
+        auto until = watches ? next_look : steady::time_point::max();
+        if (!writes.empty()) until = std::min(until, next_write);
+        if (until != steady::time_point::max()) {
+            wake.wait_until(lock, until, something);
         } else {
-            wake.wait_until(lock, next_look, something);
+            wake.wait(lock, [&] { return something() || !writes.empty() || (changed != nullptr && db); });
         }
         if (!tasks.empty()) {
-            auto next = std::move(tasks.front());
-            tasks.pop_front();
-            const bool cancelled = stopping;
-            lock.unlock();
-            if (cancelled) {
-                next(fail(errc::cancelled, "the request was given up because the process stops"));
-            } else {
-                run(std::move(next));
-            }
-            next = nullptr;
-            lock.lock();
+            next_task(lock);
+        } else if (writes_are_due()) {
+            next_writes(lock);
         } else if (stopping) {
             break;
         }
@@ -173,6 +229,51 @@ void db_thread::impl::loop() {
     interruptible = nullptr;
     lock.unlock();
     db.reset();
+}
+
+void db_thread::impl::next_task(std::unique_lock<std::mutex>& lock) {
+    auto next = std::move(tasks.front());
+    tasks.pop_front();
+    const bool cancelled = stopping;
+    lock.unlock();
+    if (cancelled) {
+        next(given_up());
+    } else {
+        run(std::move(next));
+    }
+    next = nullptr;
+    lock.lock();
+}
+
+void db_thread::impl::next_writes(std::unique_lock<std::mutex>& lock) {
+    const auto count = std::min(writes.size(), options.writes_at_once);
+    std::vector<write_job> all(
+        std::make_move_iterator(writes.begin()),
+        std::make_move_iterator(writes.begin() + static_cast<std::ptrdiff_t>(count))
+    );
+    writes.erase(writes.begin(), writes.begin() + static_cast<std::ptrdiff_t>(count));
+    const bool cancelled = stopping;
+    lock.unlock();
+    run(std::move(all), cancelled);
+    next_write = steady::now() + options.write_rest;
+    lock.lock();
+}
+
+void db_thread::impl::run(std::vector<write_job> all, bool cancelled) {
+    outcomes how;
+    if (cancelled) {
+        how.assign(all.size(), given_up());
+    } else if (const auto to = connection(); !to) {
+        how.assign(all.size(), tl::unexpected(to.error()));
+    } else if (all.size() == 1) {
+        how.push_back(all.front().run(**to));
+    } else {
+        how = run_together(**to, all);
+    }
+    const auto damaged = [](const result<void>& one) { return !one && one.error().code == errc::corrupt; };
+    if (std::any_of(how.begin(), how.end(), damaged)) close();
+    for (std::size_t i = 0; i < how.size(); ++i)
+        home.post([done = std::move(all[i].done), outcome = std::move(how[i])] { done(outcome); });
 }
 
 void db_thread::impl::run(task what) {

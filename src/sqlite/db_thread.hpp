@@ -25,6 +25,11 @@ struct db_thread_options {
     /// ms. A look costs some 10 microseconds.
     milliseconds watch_min{2};
     milliseconds watch_max{10};
+
+    /// Of `run_write`: so many at most are one transaction, and so long at least the file is left to others
+    /// between two of them. Who waits for its lock looks every 10 ms at the latest.
+    std::size_t writes_at_once{256};
+    milliseconds write_rest{5};
 };
 
 class db_thread {
@@ -50,6 +55,11 @@ public:
             });
         });
     }
+
+    /// As `run`, for a write that stands for itself, of which many come from many processes. All that wait
+    /// are one transaction with one sync, in order; other jobs are done before them. A write that fails
+    /// leaves nothing and the others are kept.
+    void run_write(std::function<result<void>(database&)> job, completion<void> done);
 
     /// Posts `changed` to the host soon after another connection, of any process, has committed since the
     /// connection was opened; never for this thread's own commits. An empty function ends it.

@@ -90,7 +90,7 @@ void sqlite_lease_store::read(lease_key key, completion<std::optional<lease_row>
 
 void sqlite_lease_store::write(lease_row row, std::optional<version> expected, completion<void> done) {
     if (expected) MILLRACE_ASSERT(version_of(row).value() == expected->value() + 1);
-    impl_->thread.run<void>(
+    impl_->thread.run_write(
         [group = impl_->group, row = std::move(row), expected](sqlite::database& db) {
             return lease_tables::write(db, group, row, expected);
         },
@@ -99,7 +99,7 @@ void sqlite_lease_store::write(lease_row row, std::optional<version> expected, c
 }
 
 void sqlite_lease_store::remove(lease_key key, version expected, completion<void> done) {
-    impl_->thread.run<void>(
+    impl_->thread.run_write(
         [group = impl_->group, key = std::move(key), expected](sqlite::database& db) {
             return lease_tables::remove(db, group, key, expected);
         },
