@@ -1,12 +1,15 @@
 #include "lease_tables.hpp"
 
+#include "lease_row_reader.hpp"
 #include "port/lease_fields.hpp"
 #include "sqlite_lease_store.hpp"
 #include "table_check.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -83,102 +86,11 @@ std::optional<std::int64_t> millis(const std::optional<wall_time>& t) {
     return millis(*t);
 }
 
-wall_time wall(std::int64_t millis) {
-    return wall_time{milliseconds{millis}};
-}
-
-std::uint64_t unsigned_at(const statement& row, int column) {
-    return static_cast<std::uint64_t>(row.integer(column));
-}
-
-tl::unexpected<error> unreadable(const database& db, std::string_view what) {
-    return fail(
-        errc::corrupt,
-        fmt::format(
-            "cannot read the leases in {}: {} is not what Millrace writes; restore the file from a backup, "
-            "or delete the row: a shard without one begins anew",
-            db.name(),
-            what
-        )
-    );
-}
-
 std::string parents_to_json(const std::vector<shard_id>& parents) {
     boost::json::array names;
     for (const auto& parent : parents)
         names.emplace_back(parent.value());
     return boost::json::serialize(names);
-}
-
-std::optional<std::vector<shard_id>> parents_from_json(std::string_view json) {
-    std::vector<shard_id> parents;
-    if (json == "[]") return parents;
-    boost::json::error_code broken;
-    boost::json::parse_options options;
-    options.allow_invalid_utf8 = true;
-    const auto parsed = boost::json::parse(json, broken, {}, options);
-    if (broken || !parsed.is_array()) return std::nullopt;
-    for (const auto& name : parsed.get_array()) {
-        if (!name.is_string()) return std::nullopt;
-        parents.emplace_back(std::string(name.get_string()));
-    }
-    return parents;
-}
-
-constexpr std::string_view worker_columns =
-    "worker, incarnation, counter, write_id, lease_ns, changes, host, boot_id, pid_namespace, pid, "
-    "start_time, updated_at";
-constexpr std::string_view shard_columns =
-    "shard, parents, owner, epoch, version, write_id, sequence, sub_sequence, arrival, finished_at, "
-    "updated_at";
-constexpr std::string_view group_columns =
-    "format, version, write_id, stream_identity, start, start_at, epoch_floor";
-
-worker_row worker_at(const statement& row) {
-    worker_row w;
-    w.worker = worker_id{row.text(0)};
-    w.incarnation = incarnation{row.text(1)};
-    w.counter = version{unsigned_at(row, 2)};
-    w.write_id = write_id{unsigned_at(row, 3)};
-    w.lease = nanoseconds{row.integer(4)};
-    w.changes = unsigned_at(row, 5);
-    w.process = {row.text(6), row.text(7), row.text(8), row.integer(9), unsigned_at(row, 10)};
-    w.updated_at = wall(row.integer(11));
-    return w;
-}
-
-result<shard_row> shard_at(const database& db, const statement& row) {
-    shard_row s;
-    s.shard = shard_id{row.text(0)};
-    auto parents = parents_from_json(row.bytes(1));
-    if (!parents) return unreadable(db, fmt::format("the list of parents of shard \"{}\"", s.shard.value()));
-    s.parents = std::move(*parents);
-    s.owner = incarnation{row.text(2)};
-    s.epoch = epoch{unsigned_at(row, 3)};
-    s.version = version{unsigned_at(row, 4)};
-    s.write_id = write_id{unsigned_at(row, 5)};
-    if (!row.is_null(6)) {
-        const auto sequence = sequence_number::parse(row.bytes(6));
-        if (!sequence) return unreadable(db, fmt::format("the checkpoint of shard \"{}\"", s.shard.value()));
-        s.checkpoint = checkpoint{{*sequence, unsigned_at(row, 7)}, wall(row.integer(8))};
-    }
-    s.finished_at = row.maybe_integer(9).has_value() ? std::optional(wall(row.integer(9))) : std::nullopt;
-    s.updated_at = wall(row.integer(10));
-    return s;
-}
-
-result<group_row> group_at(const database& db, const statement& row) {
-    group_row g;
-    g.format = static_cast<std::uint32_t>(row.integer(0));
-    g.version = version{unsigned_at(row, 1)};
-    g.write_id = write_id{unsigned_at(row, 2)};
-    g.stream_identity = row.text(3);
-    const auto known = std::find(start_names.begin(), start_names.end(), row.bytes(4));
-    if (known == start_names.end()) return unreadable(db, "the start policy of the group");
-    g.start = static_cast<start_policy>(known - start_names.begin());
-    if (!row.is_null(5)) g.start_at = wall(row.integer(5));
-    g.epoch_floor = epoch{unsigned_at(row, 6)};
-    return g;
 }
 
 /// Steps through all rows of a prepared, bound statement.
@@ -301,9 +213,9 @@ private:
 /// A file may hold tables of another program under these names.
 result<void> check_tables(database& db) {
     for (const auto& [table, columns] :
-         {std::pair{"millrace_group", group_columns},
-          std::pair{"millrace_worker", worker_columns},
-          std::pair{"millrace_shard", shard_columns}}) {
+         {std::pair{"millrace_group", columns_of_row<group_row>()},
+          std::pair{"millrace_worker", columns_of_row<worker_row>()},
+          std::pair{"millrace_shard", columns_of_row<shard_row>()}}) {
         const auto all = fmt::format("stream, group_name, {}", columns);
         if (auto ours = sqlite::check_columns(db, table, all); !ours) return ours;
     }
@@ -371,48 +283,52 @@ result<std::vector<std::string>> list_groups(database& db, std::string_view stre
 }
 
 result<std::vector<worker_row>> list_workers(database& db, const group_key& group) {
-    static const auto sql =
-        fmt::format("SELECT {} FROM millrace_worker WHERE stream = ? AND group_name = ?", worker_columns);
-    return collect<worker_row>(prepare(db, sql, group.stream, group.name), [](const statement& row) {
-        return worker_at(row);
+    static const auto sql = fmt::format(
+        "SELECT {} FROM millrace_worker WHERE stream = ? AND group_name = ?", columns_of_row<worker_row>()
+    );
+    return collect<worker_row>(prepare(db, sql, group.stream, group.name), [&](const statement& row) {
+        return row_at<worker_row>(db.name(), row);
     });
 }
 
 result<std::vector<shard_row>> list_shards(database& db, const group_key& group) {
-    static const auto sql =
-        fmt::format("SELECT {} FROM millrace_shard WHERE stream = ? AND group_name = ?", shard_columns);
+    static const auto sql = fmt::format(
+        "SELECT {} FROM millrace_shard WHERE stream = ? AND group_name = ?", columns_of_row<shard_row>()
+    );
     return collect<shard_row>(prepare(db, sql, group.stream, group.name), [&](const statement& row) {
-        return shard_at(db, row);
+        return row_at<shard_row>(db.name(), row);
     });
 }
 
 result<std::optional<lease_row>> read(database& db, const group_key& group, const lease_key& key) {
     static const auto worker_sql = fmt::format(
         "SELECT {} FROM millrace_worker WHERE stream = ? AND group_name = ? AND incarnation = ?",
-        worker_columns
+        columns_of_row<worker_row>()
     );
     static const auto shard_sql = fmt::format(
-        "SELECT {} FROM millrace_shard WHERE stream = ? AND group_name = ? AND shard = ?", shard_columns
+        "SELECT {} FROM millrace_shard WHERE stream = ? AND group_name = ? AND shard = ?",
+        columns_of_row<shard_row>()
     );
-    static const auto group_sql =
-        fmt::format("SELECT {} FROM millrace_group WHERE stream = ? AND group_name = ?", group_columns);
+    static const auto group_sql = fmt::format(
+        "SELECT {} FROM millrace_group WHERE stream = ? AND group_name = ?", columns_of_row<group_row>()
+    );
 
     const auto rows = [&]() -> result<std::vector<lease_row>> {
         if (const auto* worker = std::get_if<incarnation>(&key)) {
             return collect<lease_row>(
                 prepare(db, worker_sql, group.stream, group.name, worker->value()),
-                [](const statement& row) { return worker_at(row); }
+                [&](const statement& row) { return row_at<worker_row>(db.name(), row); }
             );
         }
         if (const auto* shard = std::get_if<shard_id>(&key)) {
             return collect<lease_row>(
                 prepare(db, shard_sql, group.stream, group.name, shard->value()),
-                [&](const statement& row) { return shard_at(db, row); }
+                [&](const statement& row) { return row_at<shard_row>(db.name(), row); }
             );
         }
         return collect<lease_row>(
             prepare(db, group_sql, group.stream, group.name),
-            [&](const statement& row) { return group_at(db, row); }
+            [&](const statement& row) { return row_at<group_row>(db.name(), row); }
         );
     }();
     return rows.map([](const std::vector<lease_row>& found) {

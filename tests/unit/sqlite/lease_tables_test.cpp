@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,7 +111,45 @@ TEST_F(LeaseTables, ReportACheckpointThatIsNoNumber) {
     const auto rows = list_shards(db, g);
     ASSERT_FALSE(rows);
     EXPECT_EQ(rows.error().code, errc::corrupt);
-    EXPECT_THAT(rows.error().detail, HasSubstr("the checkpoint of shard \"a\""));
+    EXPECT_THAT(rows.error().detail, HasSubstr("column sequence of shard \"a\""));
+}
+
+TEST_F(LeaseTables, NameTheColumnThatHoldsWhatMillraceNeverWrites) {
+    auto db = open();
+    ASSERT_TRUE(ensure(db));
+    auto reached = shard("a");
+    reached.checkpoint = checkpoint{{sequence_number{7}, 1}, wall_time{milliseconds{5}}};
+    for (const auto& [column, value] : {
+             std::pair{"epoch", "'x'"},
+             std::pair{"epoch", "-1"},
+             std::pair{"epoch", "1.5"},
+             std::pair{"version", "-3"},
+             std::pair{"owner", "x'00'"},
+             std::pair{"arrival", "NULL"},
+             std::pair{"sub_sequence", "NULL"},
+             std::pair{"finished_at", "'soon'"},
+         }) {
+        ASSERT_TRUE(db.execute("DELETE FROM millrace_shard"));
+        ASSERT_TRUE(write(db, g, reached, std::nullopt));
+        ASSERT_EQ(std::get<shard_row>(**read(db, g, shard_id{"a"})), reached);
+        ASSERT_TRUE(db.execute(fmt::format("UPDATE millrace_shard SET {} = {}", column, value).c_str()));
+        const auto found = read(db, g, shard_id{"a"});
+        ASSERT_FALSE(found) << column << " " << value;
+        EXPECT_EQ(found.error().code, errc::corrupt);
+        EXPECT_THAT(found.error().detail, HasSubstr("of shard \"a\" is not what Millrace writes"));
+    }
+    worker_row worker;
+    worker.incarnation = incarnation{"i"};
+    ASSERT_TRUE(write(db, g, worker, std::nullopt));
+    ASSERT_TRUE(db.execute("UPDATE millrace_worker SET lease_ns = -1"));
+    EXPECT_THAT(list_workers(db, g).error().detail, HasSubstr("column lease_ns of worker"));
+    group_row group;
+    ASSERT_TRUE(write(db, g, group, std::nullopt));
+    ASSERT_TRUE(db.execute("UPDATE millrace_group SET epoch_floor = 'x'"));
+    const auto found = read(db, g, std::monostate{});
+    EXPECT_THAT(found.error().detail, HasSubstr("column epoch_floor of the group"));
+    EXPECT_THAT(found.error().detail, testing::Not(HasSubstr("delete the row")))
+        << "it holds the floor of the epochs";
 }
 
 TEST_F(LeaseTables, ReportParentsThatAreNoList) {
