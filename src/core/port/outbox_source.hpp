@@ -100,7 +100,11 @@ struct fetch_reply {
     std::shared_ptr<const row_batch> ahead;
     std::shared_ptr<const row_batch> filled;  ///< Rows found in the gaps, by id.
     bool more{false};                         ///< The read-ahead stopped at a limit.
-    std::optional<row_id> looked_to;          ///< Of a sweep: it goes on above this id.
+
+    /// The next sweep, or read-ahead, goes on above this id: every row up to it that is not held back was
+    /// returned. To be set only where that is above the last row, because rows of paused topics were passed
+    /// over or a sweep stopped between two rows.
+    std::optional<row_id> looked_to;
     bool gaps_more{false};  ///< The gaps above the last filled row were not looked at: `ahead` is void.
 
     /// Transactions that could still fill a gap, by an id that is stable while they last. Taken in a

@@ -86,6 +86,9 @@ void window::take_ahead(const fetch_reply& reply, intake& into) {
         known_.add(row.id);
         into.rows.push_back({&row, false});
     }
+    if (!reply.looked_to || *reply.looked_to <= cursor_) return;
+    gaps_.append({row_id{cursor_.value() + 1}, *reply.looked_to});
+    cursor_ = *reply.looked_to;
 }
 
 fetch_request window::sweep(std::size_t rows_max, std::size_t bytes_max, std::optional<row_id> end) {

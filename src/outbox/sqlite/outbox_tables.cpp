@@ -59,9 +59,12 @@ constexpr std::string_view read_between = MILLRACE_SQL_ROWS "id BETWEEN ? AND ? 
 
 // Only where topics are paused: the condition costs a third of the speed.
 constexpr std::string_view read_above_unpaused =
-    MILLRACE_SQL_ROWS MILLRACE_SQL_NOT_PAUSED "id > ? ORDER BY id LIMIT ?";
+    MILLRACE_SQL_ROWS MILLRACE_SQL_NOT_PAUSED "id > ? AND id <= ? ORDER BY id LIMIT ?";
 constexpr std::string_view read_between_unpaused =
     MILLRACE_SQL_ROWS MILLRACE_SQL_NOT_PAUSED "id BETWEEN ? AND ? ORDER BY id";
+
+// Beside a pause one look walks over so many rows at most: some 10 ms.
+constexpr std::int64_t walk_max = 10'000;
 
 /// Copies rows into a batch until a limit is met; the first row is taken whatever its size.
 class batch_filler {
@@ -155,11 +158,11 @@ result<void> read_gaps(database& db, const fetch_request& request, bool paused, 
     return {};
 }
 
-result<void> read_ahead(database& db, const fetch_request& request, bool paused, fetch_reply& reply) {
+result<void> read_ahead(database& db, const fetch_request& request, fetch_reply& reply) {
     batch_filler into(request.bytes_max);
     if (request.rows_max > 0) {
         into.reserve(std::min<std::size_t>(request.rows_max, 4'096));
-        auto rows = db.prepare(paused ? read_above_unpaused : read_above);
+        auto rows = db.prepare(read_above);
         if (!rows) return tl::unexpected(std::move(rows.error()));
         // One more than wanted tells whether there is more.
         rows->with(request.after.value(), request.rows_max + 1);
@@ -167,6 +170,34 @@ result<void> read_ahead(database& db, const fetch_request& request, bool paused,
         if (!cut) return tl::unexpected(cut.error());
         reply.more = *cut;
     }
+    reply.ahead = into.finish();
+    return {};
+}
+
+/// As `read_ahead`, of the topics that are not paused. What is passed over on the way is not walked again by
+/// the next look: a pause that ends changes the generation.
+result<void> read_ahead_of_paused(database& db, const fetch_request& request, fetch_reply& reply) {
+    if (request.rows_max == 0) return {};
+    auto bound = db.prepare(
+        "SELECT (SELECT id FROM outbox WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET ?2), "
+        "(SELECT max(id) FROM outbox)"
+    );
+    if (!bound) return tl::unexpected(std::move(bound.error()));
+    if (auto row = bound->with(request.after.value(), walk_max - 1).step(); !row)
+        return tl::unexpected(std::move(row.error()));
+    const auto stop = bound->maybe_integer(0);
+    const auto last = bound->maybe_integer(1);
+    if (!last || *last <= request.after.value()) return {};
+    const auto to = stop.value_or(*last);
+
+    batch_filler into(request.bytes_max);
+    auto rows = db.prepare(read_above_unpaused);
+    if (!rows) return tl::unexpected(std::move(rows.error()));
+    rows->with(request.after.value(), to, request.rows_max + 1);
+    const auto cut = fill(*rows, into, request.rows_max);
+    if (!cut) return tl::unexpected(cut.error());
+    reply.more = *cut || to < *last;
+    if (!*cut) reply.looked_to = row_id{to};
     reply.ahead = into.finish();
     return {};
 }
@@ -184,8 +215,8 @@ result<void> read_rows(database& db, const fetch_request& request, fetch_reply& 
     // In one snapshot the order of the two does not matter, and gaps that were cut make reading ahead
     // useless.
     auto done = read_gaps(db, request, paused, reply);
-    if (done && !reply.gaps_more) done = read_ahead(db, request, paused, reply);
-    return done;
+    if (!done || reply.gaps_more) return done;
+    return paused ? read_ahead_of_paused(db, request, reply) : read_ahead(db, request, reply);
 }
 
 /// Whether the lease row of this outbox bears this epoch, within the transaction of `db`.

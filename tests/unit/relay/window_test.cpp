@@ -207,6 +207,20 @@ TEST_F(Window, TheSweepRevivesAllBelowWhatItFinds) {
     EXPECT_THAT(look(), ElementsAre(3, 5));
 }
 
+TEST_F(Window, ReadAheadGoesOnWhereTheSourceStoppedAndLooksOnceMoreAtWhatWasPassedOver) {
+    db.rows = {1};
+    auto reply = db.answer(w.look(100, 1'000'000, 0));
+    reply.more = true;
+    reply.looked_to = row_id{300};
+    EXPECT_TRUE(w.looked(reply).more);
+    EXPECT_EQ(w.cursor(), row_id{300});
+    EXPECT_TRUE(w.gaps().contains(row_id{200}));
+    db.rows = {1, 200, 301};
+    EXPECT_THAT(look(), ElementsAre(200, 301));
+    EXPECT_THAT(look(), IsEmpty());
+    EXPECT_TRUE(w.gaps().empty());
+}
+
 TEST_F(Window, ASweepGoesOnWhereTheSourceStoppedBetweenTwoRows) {
     db.rows = {1, 900};
     (void)look();
