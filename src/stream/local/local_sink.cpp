@@ -3,6 +3,7 @@
 #include "db_thread.hpp"
 #include "local_catalog.hpp"
 #include "local_schema.hpp"
+#include "local_url.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -79,7 +80,9 @@ result<std::optional<error>> local_sink::impl::append_row(
     auto done = to.add(row.topic, record);
     if (done) return std::nullopt;
     if (done.error().code != errc::not_found) return tl::unexpected(std::move(done.error()));
+    // As a topic of Kafka: a stream may yet be made, and until then only its own rows wait.
     done.error().code = errc::refused_topic;
+    if (check_stream_name(row.topic)) done.error().retry = retry_advice::after_delay;
     return std::move(done.error());
 }
 
