@@ -18,6 +18,8 @@
 #include "sqlite_outbox.hpp"
 #include "sqlite_outbox_admin.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -65,6 +67,12 @@ tl::unexpected<error> unopened(const url& where) {
 }
 
 }  // namespace
+
+store_use used_under(nanoseconds lease) {
+    store_use how{.lease = lease};
+    how.busy_timeout = std::min(how.busy_timeout, std::chrono::floor<milliseconds>(lease / 5));
+    return how;
+}
 
 result<std::unique_ptr<lease_store>> open_lease_store(
     const url& where, const group_key& group, host& home, store_use how

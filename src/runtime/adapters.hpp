@@ -51,6 +51,9 @@ struct store_use {
     nanoseconds lease{std::chrono::seconds{10}};
 };
 
+/// For whoever holds leases: nothing waits so long for a file that no heartbeat could be tried again in time.
+[[nodiscard]] store_use used_under(nanoseconds lease);
+
 /// `where` is a state, or an outbox: then the lease is kept beside the table, in a file that must exist.
 [[nodiscard]] result<std::unique_ptr<lease_store>> open_lease_store(
     const url& where, const group_key& group, host& home, store_use how = {}

@@ -206,7 +206,7 @@ result<void> consumer_run::open(const consumer_urls& urls, record_handler& handl
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
         [where = urls.state, group = group_of(settings_, urls), lease = settings_.lease](host& home) {
-            return open_lease_store(where, group, home, {.lease = lease});
+            return open_lease_store(where, group, home, used_under(lease));
         },
         *source_,
         *this

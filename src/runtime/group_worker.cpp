@@ -21,7 +21,7 @@ result<void> group_worker::open(const url& state) {
         loop_,
         {.worker = settings_.worker, .lease = settings_.lease, .sharing = settings_.sharing},
         [state, group = group_key{"", settings_.name}, lease = settings_.lease](host& home) {
-            return open_lease_store(state, group, home, {.lease = lease});
+            return open_lease_store(state, group, home, used_under(lease));
         },
         lister_,
         *this

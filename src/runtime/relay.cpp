@@ -189,7 +189,7 @@ seat_setup relay_run::seat_of(outbox_relay& one, const url& outbox, bool raises)
     seat_setup made{.name = raises ? one.address() : outbox_group, .holder = &one, .raise_in = nullptr};
     if (raises) {
         made.raise_in = [outbox, lease = settings_.lease](host& home) {
-            return open_lease_store(outbox, {"", outbox_group}, home, {.lease = lease});
+            return open_lease_store(outbox, {"", outbox_group}, home, used_under(lease));
         };
     }
     return made;
@@ -207,7 +207,7 @@ result<void> relay_run::open_leaderships(const relay_urls& urls) {
                 as_member(),
                 {seat_of(*outboxes_[i], urls_[i], false)},
                 [where = urls_[i], lease = settings_.lease](host& home) {
-                    return open_lease_store(where, {"", outbox_group}, home, {.lease = lease});
+                    return open_lease_store(where, {"", outbox_group}, home, used_under(lease));
                 },
                 failed(i)
             );
@@ -228,7 +228,7 @@ result<void> relay_run::open_leaderships(const relay_urls& urls) {
             as_member(),
             std::move(seats),
             [where = *urls.fleet, fleet = settings_.fleet, lease = settings_.lease](host& home) {
-                return open_lease_store(where, {"", fleet}, home, {.lease = lease});
+                return open_lease_store(where, {"", fleet}, home, used_under(lease));
             },
             failed(0)
         );
