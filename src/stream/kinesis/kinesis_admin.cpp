@@ -19,7 +19,8 @@ using namespace aws::kinesis;
 using steady = std::chrono::steady_clock;
 
 constexpr milliseconds look_every{100};
-constexpr std::chrono::hours default_retention{24};
+constexpr std::chrono::hours default_retention{24};  // and the shortest
+constexpr std::chrono::hours longest_retention{8'760};
 constexpr std::size_t call_bytes_max = 4 << 20;
 constexpr kinesis_calls::options patiently{.timeout = milliseconds{20'000}};
 
@@ -117,6 +118,18 @@ result<void> kinesis_admin::create(std::uint32_t shards, std::optional<milliseco
             fmt::format("{}: a stream is made by its name, not by an ARN", shown(stream_))
         );
     }
+    // Before anything is made: the service takes the retention only of a stream that is there.
+    if (retention && (*retention < default_retention || *retention > longest_retention)) {
+        return fail(
+            errc::invalid_argument,
+            fmt::format(
+                "{}: Kinesis keeps records for {} to {} h; give a retention between them, or none",
+                shown(stream_),
+                default_retention.count(),
+                longest_retention.count()
+            )
+        );
+    }
     const auto made = ask<empty_reply>(create_stream{stream_.stream, shards}, {.repeatable = false});
     if (!made) {
         auto why = of_stream(made.error(), stream_);
@@ -124,8 +137,8 @@ result<void> kinesis_admin::create(std::uint32_t shards, std::optional<milliseco
         return tl::unexpected(std::move(why));
     }
     if (auto active = when_active(); !active) return tl::unexpected(std::move(active.error()));
-    const auto hours = std::chrono::ceil<std::chrono::hours>(retention.value_or(milliseconds{0}));
-    if (hours <= default_retention) return {};
+    const auto hours = std::chrono::ceil<std::chrono::hours>(retention.value_or(default_retention));
+    if (hours == default_retention) return {};
     return change(increase_retention{stream_.wire_name(), hours.count()});
 }
 

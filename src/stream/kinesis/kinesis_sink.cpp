@@ -170,9 +170,10 @@ void kinesis_sink::impl::told(const std::shared_ptr<put_queue::call>& what, put_
             log_level::warning,
             "kinesis.throttled",
             {{"detail",
-              why.detail +
-                  "; this goes on for seconds, and events of some keys wait meanwhile: give the stream "
-                  "more shards, or slow down who else writes to it"}}
+              why.detail + "; this goes on for seconds, and events of some keys wait meanwhile" +
+                  (why.code == errc::throttled
+                       ? ": give the stream more shards, or slow down who else writes to it"
+                       : ": the service fails, and they are put again until it does not")}}
         );
     }
     finish_resets();
