@@ -2,6 +2,7 @@
 
 #include "contract/outbox_worlds.hpp"
 
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -391,6 +392,9 @@ TEST_P(OutboxSource, SignalsNewRowsUntilNobodyWatches) {
     const auto before = signals;
     put(an_event("a"));
     fetch();
+    // Where the source looks for itself, it does so every 10 ms.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{50};
+    (void)world->run_until([&] { return signals > before || std::chrono::steady_clock::now() >= end; });
     EXPECT_EQ(signals, before);
 }
 
