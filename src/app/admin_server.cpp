@@ -155,7 +155,11 @@ result<admin_address> parse_admin_address(std::string_view text) {
 
 admin_answer answer_admin(std::string_view path, const service& about) {
     constexpr std::array<std::string_view, 4> paths{"/healthz", "/readyz", "/status", "/metrics"};
-    if (path == "/healthz") return {200, "text/plain", "ok\n"};
+    if (path == "/healthz") {
+        const std::string why = about.not_healthy();
+        if (why.empty()) return {200, "text/plain", "ok\n"};
+        return {503, "text/plain", fmt::format("not healthy: {}\n", why)};
+    }
     if (path == "/readyz") {
         const std::string why = about.not_ready();
         if (why.empty()) return {200, "text/plain", "ready\n"};

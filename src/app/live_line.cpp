@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace millrace::app {
@@ -17,8 +18,16 @@ namespace {
 std::mutex terminal;
 bool drawn = false;
 
+/// Not while it is held (ctrl-S): whoever works would wait for it.
+bool takes_text() {
+    struct pollfd ready {
+        STDERR_FILENO, POLLOUT, 0
+    };
+    return ::poll(&ready, 1, 0) > 0;
+}
+
 void erase() {
-    if (!drawn) return;
+    if (!drawn || !takes_text()) return;
     std::fputs("\r\x1b[K", stderr);
     std::fflush(stderr);
     drawn = false;
@@ -80,6 +89,7 @@ void live_line::show(const progress& work) {
     const double rate = meter_.sample(work.done, now);
     const std::lock_guard lock(terminal);
     if (drawn && now - drawn_ < std::chrono::milliseconds{240}) return;
+    if (!takes_text()) return;
     drawn_ = now;
     say(fmt::format("\r{}\x1b[K", progress_text(work, rate)));
     drawn = true;

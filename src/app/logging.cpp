@@ -1,13 +1,16 @@
 #include "logging.hpp"
 
 #include "json_text.hpp"
+#include "line_writer.hpp"
 #include "live_line.hpp"
 #include "record/bytes_text.hpp"
 
+#include <mutex>
 #include <string>
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 namespace millrace::app {
 
@@ -65,24 +68,36 @@ std::string cut(std::string_view value) {
     return std::string{value.substr(0, end)} + "...";
 }
 
-class spdlog_sink final : public log_sink {
+class spdlog_log final : public program_log {
 public:
-    spdlog_sink(spdlog::level::level_enum level, bool json)
-        : json_(json), logger_("millrace", std::make_shared<spdlog::sinks::stderr_sink_mt>()) {
-        logger_.set_level(level);
-        logger_.flush_on(spdlog::level::trace);
-        logger_.set_pattern(
-            json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
-            spdlog::pattern_time_type::utc
-        );
-    }
+    spdlog_log(spdlog::level::level_enum level, bool json)
+        : level_(level),
+          json_(json),
+          formatter_(
+              json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})" : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+              spdlog::pattern_time_type::utc
+          ),
+          writer_(
+              STDERR_FILENO,
+              {.of_dropped =
+                   [this](std::uint64_t lines) {
+                       return text_of(log_level::warning, "log.dropped", {{"lines", std::to_string(lines)}});
+                   },
+               .before_write = &live_line::clear_for_log}
+          ) {}
 
-    [[nodiscard]] bool enabled(log_level level) const noexcept override {
-        return logger_.should_log(to_spdlog(level));
-    }
+    [[nodiscard]] bool enabled(log_level level) const noexcept override { return to_spdlog(level) >= level_; }
 
     void write(log_level level, std::string_view event, std::initializer_list<log_field> fields) override {
-        if (!enabled(level)) return;
+        if (enabled(level)) writer_.add(text_of(level, event, fields));
+    }
+
+    void flush() override { writer_.flush(); }
+
+    [[nodiscard]] std::uint64_t dropped() const override { return writer_.dropped(); }
+
+private:
+    std::string text_of(log_level level, std::string_view event, std::initializer_list<log_field> fields) {
         std::string line;
         if (json_) {
             line = R"("event":)" + json_string(event);
@@ -99,19 +114,24 @@ public:
                 append_value(line, cut(f.value));
             }
         }
-        live_line::clear_for_log();
-        logger_.log(to_spdlog(level), spdlog::string_view_t{line.data(), line.size()});
+        const spdlog::details::log_msg message("millrace", to_spdlog(level), line);
+        spdlog::memory_buf_t out;
+        const std::lock_guard lock(turn_);
+        formatter_.format(message, out);
+        return {out.data(), out.size()};
     }
 
-private:
-    bool json_;
-    spdlog::logger logger_;
+    const spdlog::level::level_enum level_;
+    const bool json_;
+    std::mutex turn_;  // the formatter remembers the second it wrote last
+    spdlog::pattern_formatter formatter_;
+    line_writer writer_;
 };
 
 }  // namespace
 
-std::unique_ptr<log_sink> make_log(std::string_view level, std::string_view format) {
-    return std::make_unique<spdlog_sink>(named_level(level), format == "json");
+std::unique_ptr<program_log> make_log(std::string_view level, std::string_view format) {
+    return std::make_unique<spdlog_log>(named_level(level), format == "json");
 }
 
 }  // namespace millrace::app

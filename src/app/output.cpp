@@ -6,18 +6,22 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
+#include <chrono>
+#include <climits>
 #include <cstring>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace millrace::app {
 
 namespace {
+
+constexpr std::chrono::seconds say_limit{2};
 
 bool all_digits(std::string_view text) {
     return !text.empty() &&
@@ -79,7 +83,21 @@ exit_status print(std::string_view text) {
 }
 
 void say(std::string_view text) noexcept {
-    (void)std::fwrite(text.data(), 1, text.size(), stderr);
+    const auto give_up_at = std::chrono::steady_clock::now() + say_limit;
+    while (!text.empty()) {
+        struct pollfd ready {
+            STDERR_FILENO, POLLOUT, 0
+        };
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(give_up_at - std::chrono::steady_clock::now());
+        const int room = left.count() > 0 ? ::poll(&ready, 1, static_cast<int>(left.count())) : 0;
+        if (room < 0 && errno == EINTR) continue;
+        if (room <= 0) return;
+        // What a pipe or socket that takes anything takes whole.
+        const ssize_t n = ::write(STDERR_FILENO, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+        if (n < 0 && errno != EINTR && errno != EAGAIN) return;
+        if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+    }
 }
 
 exit_status complain(const error& why) {

@@ -14,7 +14,8 @@ namespace millrace::app {
 /// Writes to standard output and flushes. A closed or full output is complained of and `failed`.
 [[nodiscard]] exit_status print(std::string_view text);
 
-/// Writes to standard error. Where that takes nothing, the exit status is all that is left to say it with.
+/// Writes to standard error. Where that takes nothing for two seconds, the exit status is all that is left to
+/// say it with.
 void say(std::string_view text) noexcept;
 
 /// One line on standard error, `millrace: ...`, and the status that the error stands for. A detail that

@@ -5,18 +5,14 @@
 #include <cerrno>
 #include <cstring>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace millrace::app {
 
 namespace {
 
 constexpr std::size_t write_bytes = 64 * 1024;
-constexpr int wait_ms = 50;
+constexpr std::chrono::milliseconds wait_slice{50};
 
 result<void> gone(int code) {
     return fail(
@@ -30,32 +26,13 @@ result<void> gone(int code) {
 
 }  // namespace
 
-line_output::line_output(int fd) : fd_(fd) {
-    struct stat about {};
-    if (::fstat(fd, &about) != 0 || !S_ISFIFO(about.st_mode)) return;
-    // O_NONBLOCK on the inherited descriptor would also change it for whoever shares it.
-    const int own = ::open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    if (own < 0) return;
-    fd_ = own;
-    own_ = true;
-}
-
-line_output::~line_output() {
-    if (own_) ::close(fd_);
-}
-
 result<void> line_output::wait_for_room(const std::stop_token& stop, std::chrono::milliseconds& stalled)
     const {
-    struct pollfd ready {
-        fd_, POLLOUT, 0
-    };
-    const int n = ::poll(&ready, 1, wait_ms);
-    if (n < 0 && errno != EINTR) return gone(errno);
-    if (n > 0) {
+    if (out_.wait(wait_slice)) {
         stalled = std::chrono::milliseconds{0};
         return {};
     }
-    if (stop.stop_requested()) stalled += std::chrono::milliseconds{wait_ms};
+    if (stop.stop_requested()) stalled += wait_slice;
     if (stalled < stall_limit) return {};
     return fail(errc::cancelled, "standard output does not take any more and the consumer is to stop");
 }
@@ -71,7 +48,7 @@ result<void> line_output::write(
         if (!begun && !may_write()) {
             return fail(errc::not_owner, "the lease ended before the records were printed");
         }
-        const ssize_t n = ::write(fd_, lines.data(), lines.size());
+        const ssize_t n = out_.write(lines);
         if (n >= 0) {
             lines.remove_prefix(static_cast<std::size_t>(n));
             begun = begun || n > 0;

@@ -6,6 +6,8 @@
 /// stands still delays a stop by at most `stall_limit` after it was asked for.
 #pragma once
 
+#include "unblocked_fd.hpp"
+
 #include <millrace/handler.hpp>
 
 #include <chrono>
@@ -24,12 +26,8 @@ class line_output {
 public:
     static constexpr std::chrono::milliseconds stall_limit{1000};
 
-    /// `fd` stays open and its flags unchanged. A pipe is opened anew, so that a write never blocks for
-    /// longer than the caller is ready to wait.
-    explicit line_output(int fd);
-    ~line_output();
-    line_output(const line_output&) = delete;
-    line_output& operator=(const line_output&) = delete;
+    /// `fd` stays open and its flags unchanged.
+    explicit line_output(int fd) : out_(fd) {}
 
     /// Writes all or fails: `unavailable` when the output is gone, `cancelled` when the reader stands still
     /// and `stop` is requested, `not_owner` when `may_write` says no right before the first byte.
@@ -40,8 +38,7 @@ public:
 private:
     result<void> wait_for_room(const std::stop_token& stop, std::chrono::milliseconds& stalled) const;
 
-    int fd_;
-    bool own_{false};
+    unblocked_fd out_;
     std::mutex turn_;
     std::optional<error> broken_{};  ///< Why nothing may follow: it is gone, or a line was cut short.
 };

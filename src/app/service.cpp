@@ -95,6 +95,7 @@ std::string shard_json(const shard_progress& s) {
 
 void service::update(const relay_status& sum, std::vector<relay_status> outboxes) {
     const std::lock_guard lock(turn_);
+    heard_at_ = clock_();
     sum_ = sum;
     outboxes_ = std::move(outboxes);
     seen_ = true;
@@ -102,8 +103,30 @@ void service::update(const relay_status& sum, std::vector<relay_status> outboxes
 
 void service::update(const consumer_status& now) {
     const std::lock_guard lock(turn_);
+    heard_at_ = clock_();
     consumer_ = now;
     seen_ = now.total > 0 || now.shards > 0;
+}
+
+std::string service::not_healthy() const {
+    const std::lock_guard lock(turn_);
+    return why_not_healthy();
+}
+
+std::string service::why_not_healthy() const {
+    const auto silent = clock_() - heard_at_;
+    if (silent <= silence_) return {};
+    return fmt::format(
+        "the loop has stood still for {} s; it is stopped, starved or blocked, and may have lost its lease",
+        std::chrono::floor<std::chrono::seconds>(silent).count()
+    );
+}
+
+/// Of a loop that stands still nobody knows whether it still leads.
+relay_status service::believed(relay_status s) const {
+    s.leading = s.leading && why_not_healthy().empty();
+    s.ready = s.ready && why_not_healthy().empty();
+    return s;
 }
 
 std::string service::not_ready() const {
@@ -112,6 +135,7 @@ std::string service::not_ready() const {
 }
 
 std::string service::why_not_ready() const {
+    if (auto why = why_not_healthy(); !why.empty()) return why;
     if (kind_ == kind::consumer && consumer_.trouble) return consumer_.trouble->detail;
     if (!seen_) return "nothing has been heard of the work yet";
     std::string why;
@@ -134,7 +158,7 @@ std::vector<metric> service::metrics() const {
             add(of_shards, "millrace_shard_", figures_of(s), {{"shard", s.shard.value()}});
         std::move(of_shards.begin(), of_shards.end(), std::back_inserter(all));
     } else if (outboxes_.empty()) {
-        add(all, "millrace_relay_", figures_of(sum_), {});
+        add(all, "millrace_relay_", figures_of(believed(sum_)), {});
     } else {
         metric transactions{
             "millrace_relay_low_water_holder_seconds",
@@ -148,7 +172,7 @@ std::vector<metric> service::metrics() const {
             {}};
         for (const relay_status& s : outboxes_) {
             const labels of = outboxes_.size() > 1 ? labels{{"outbox", s.address}} : labels{};
-            add(all, "millrace_relay_", figures_of(s), of);
+            add(all, "millrace_relay_", figures_of(believed(s)), of);
             add_holders(transactions, statements, s, of);
         }
         all.push_back(std::move(transactions));
@@ -157,6 +181,14 @@ std::vector<metric> service::metrics() const {
     all.push_back(
         {"millrace_ready", "1 when /readyz says yes", false, {{{}, why_not_ready().empty() ? 1.0 : 0.0}}}
     );
+    if (dropped_lines_) {
+        all.push_back(
+            {"millrace_log_lines_dropped_total",
+             "Log lines that standard error did not take in time",
+             true,
+             {{{}, static_cast<double>(dropped_lines_())}}}
+        );
+    }
     return all;
 }
 
@@ -177,10 +209,10 @@ std::string service::status_json() const {
     }
     std::string outboxes;
     for (const relay_status& s : outboxes_)
-        outboxes += (outboxes.empty() ? "" : ",") + outbox_json(s);
+        outboxes += (outboxes.empty() ? "" : ",") + outbox_json(believed(s));
     return fmt::format(
         "{{{},\"relay_last_error\":{},\"ready\":{},\"outboxes\":[{}]}}\n",
-        figures_json(figures_of(sum_), "relay_"),
+        figures_json(figures_of(believed(sum_)), "relay_"),
         error_json(sum_.last_error),
         ready,
         outboxes

@@ -23,6 +23,7 @@ namespace {
 
 constexpr nanoseconds idle_look_max = std::chrono::milliseconds{100};
 constexpr nanoseconds idle_look_min = std::chrono::milliseconds{10};
+constexpr nanoseconds tell_every = std::chrono::milliseconds{250};
 constexpr std::size_t threads_max = 256;
 
 struct consumer_urls {
@@ -163,6 +164,7 @@ public:
 
 private:
     void begin(const result<void>& checked);
+    void tell_while_waiting();
     void end(const result<void>& outcome);
     void look_whether_idle();
     [[nodiscard]] consumer_status look() const;
@@ -181,6 +183,7 @@ private:
 
     std::size_t index_{0};
     std::size_t total_{0};
+    bool begun_{false};
     std::optional<result<void>> outcome_;
 };
 
@@ -234,6 +237,7 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
     checks_of_state_.add([this](completion<void> done) {
         member_->store().list_shards(outcome_only<std::vector<shard_row>>(std::move(done)));
     });
+    tell_while_waiting();
     // A state is made where it is missing, but not for a stream that is not there.
     checks_.run(loop_, [this](const result<void>& checked) {
         if (!checked || outcome_) return begin(checked);
@@ -252,8 +256,16 @@ void consumer_run::begin(const result<void>& checked) {
     auto started = checked;
     if (started) started = member_->start();
     if (!started) return end(started);
+    begun_ = true;
     member_->on_beat([this] { publish_(look()); });
     if (settings_.idle_exit) look_whether_idle();
+}
+
+/// Until it begins; then the member's beat does.
+void consumer_run::tell_while_waiting() {
+    if (begun_) return;
+    publish_(look());
+    loop_.call_at(loop_.now() + tell_every, [this] { tell_while_waiting(); });
 }
 
 void consumer_run::granted(const lease_grant& grant) {

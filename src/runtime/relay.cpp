@@ -133,6 +133,7 @@ private:
     [[nodiscard]] member_settings as_member() const;
     void look_first(std::size_t index);
     void begin();
+    void tell_while_waiting();
     void beat();
     void give_way_where_due();
     void changed();
@@ -252,7 +253,7 @@ void relay_run::add_lead(std::unique_ptr<leadership> by, std::vector<outbox_rela
 
 result<relay_status> relay_run::go(const std::stop_token& stop) {
     const std::stop_callback on_stop(stop, [this] { loop_.post([this] { end({}); }); });
-    publish_status();
+    tell_while_waiting();
     for (std::size_t i = 0; i < outboxes_.size(); ++i)
         look_first(i);
     if (looks_awaited_ == 0) loop_.post(alive_.guard([this] { begin(); }));
@@ -290,6 +291,13 @@ void relay_run::begin() {
     }
     beat();
     if (settings_.once) look_for_the_end();
+}
+
+/// Until it begins; then the beat does.
+void relay_run::tell_while_waiting() {
+    if (begun_) return;
+    publish_status();
+    loop_.call_at(loop_.now() + beat_max, alive_.guard([this] { tell_while_waiting(); }));
 }
 
 void relay_run::beat() {

@@ -217,10 +217,11 @@ exit_status summarise(const settings& values, const consumer_status& s, const wo
 }
 
 exit_status run_consume(const settings& values) {
-    const std::unique_ptr<log_sink> log = make_log(values.text("log-level"), values.text("log-format"));
+    const std::unique_ptr<program_log> log = make_log(values.text("log-level"), values.text("log-format"));
     live_line line;
     work_time work(work_time::clock::now());
-    service watched(service::kind::consumer);
+    service watched(service::kind::consumer, service::silence_limit(values.duration("lease")));
+    watched.count_dropped_lines([&] { return log->dropped(); });
     consumer_settings set = consumer_settings_of(values);
     if (set.worker.value().empty()) set.worker = default_worker_id(this_process(), std::random_device{}());
     const std::string worker = set.worker.value();
@@ -252,6 +253,7 @@ exit_status run_consume(const settings& values) {
     consumer job(std::move(set), handler);
     running = &job;
     const result<consumer_status> ended = job.run();
+    log->flush();
     line.clear();
     if (!ended) return complain(ended.error());
     return summarise(values, *ended, work);

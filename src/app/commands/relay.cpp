@@ -387,10 +387,11 @@ exit_status summarise(const settings& values, const relay_status& s, const work_
 }
 
 exit_status run_relay(const settings& values) {
-    const std::unique_ptr<log_sink> log = make_log(values.text("log-level"), values.text("log-format"));
+    const std::unique_ptr<program_log> log = make_log(values.text("log-level"), values.text("log-format"));
     live_line line;
     work_time work(work_time::clock::now());
-    service watched(service::kind::relay);
+    service watched(service::kind::relay, service::silence_limit(values.duration("lease")));
+    watched.count_dropped_lines([&] { return log->dropped(); });
     relay_settings set = relay_settings_of(values);
     set.log = log.get();
     const relay* running = nullptr;
@@ -408,6 +409,7 @@ exit_status run_relay(const settings& values) {
     relay job(std::move(set));
     running = &job;
     const result<relay_status> ended = job.run();
+    log->flush();
     line.clear();
     if (!ended) return complain(ended.error());
     return summarise(values, *ended, work);

@@ -120,6 +120,56 @@ TEST(Service, AnOutboxThatIsNotReadySaysWhy) {
     EXPECT_EQ(answer_admin("/readyz", about).status, 200u);
 }
 
+TEST(Service, ALoopThatStandsStillIsNeitherHealthyNorReadyNorLeading) {
+    mono_time now{};
+    service about(service::kind::relay, service::silence_limit(7s), [&] { return now; });
+    const auto s = leading("sqlite:shop.db");
+    about.update(s, {s});
+    now += 7s;
+    EXPECT_EQ(answer_admin("/healthz", about).status, 200u);
+    EXPECT_EQ(answer_admin("/readyz", about).status, 200u);
+    EXPECT_THAT(get(about, "/metrics"), HasSubstr("millrace_relay_leading 1\n"));
+    now += 1s;
+    EXPECT_EQ(answer_admin("/healthz", about).status, 503u);
+    EXPECT_THAT(get(about, "/healthz"), HasSubstr("not healthy: the loop has stood still for 8 s"));
+    EXPECT_EQ(answer_admin("/readyz", about).status, 503u);
+    EXPECT_THAT(
+        get(about, "/metrics"),
+        AllOf(HasSubstr("millrace_relay_leading 0\n"), HasSubstr("millrace_ready 0\n"))
+    );
+    EXPECT_THAT(
+        get(about, "/status"),
+        AllOf(
+            HasSubstr("\"relay_leading\":0,"),
+            HasSubstr("\"leading\":0,"),
+            HasSubstr("\"ready\":0,"),
+            Not(HasSubstr("\"ready\":1"))
+        )
+    );
+    about.update(s, {s});
+    EXPECT_EQ(answer_admin("/healthz", about).status, 200u);
+    EXPECT_THAT(get(about, "/metrics"), HasSubstr("millrace_relay_leading 1\n"));
+}
+
+TEST(Service, AConsumerWhoseLoopStandsStillIsNotHealthyEvenBeforeItHasBegun) {
+    mono_time now{};
+    service about(service::kind::consumer, service::silence_limit(1s), [&] { return now; });
+    now += 5s;
+    EXPECT_EQ(answer_admin("/healthz", about).status, 200u) << "five seconds, however short the lease";
+    now += 1ms;
+    EXPECT_EQ(answer_admin("/healthz", about).status, 503u);
+    about.update(consumer_status{});
+    EXPECT_EQ(answer_admin("/healthz", about).status, 200u);
+    EXPECT_EQ(answer_admin("/readyz", about).status, 503u) << "it has not seen its group";
+}
+
+TEST(Service, DroppedLogLinesAreCounted) {
+    service about(service::kind::relay);
+    EXPECT_THAT(get(about, "/metrics"), Not(HasSubstr("millrace_log_lines_dropped_total")));
+    about.count_dropped_lines([] { return 12U; });
+    EXPECT_THAT(get(about, "/metrics"), HasSubstr("\nmillrace_log_lines_dropped_total 12\n"));
+}
+
 TEST(Service, AConsumerIsReadyOnceItHasSeenItsGroup) {
     service about(service::kind::consumer);
     about.update(consumer_status{});
