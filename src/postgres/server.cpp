@@ -242,6 +242,9 @@ result<server> parse_server(std::string_view given) {
     char* text = nullptr;
     const std::unique_ptr<PQconninfoOption, free_options> options(PQconninfoParse(theirs.c_str(), &text));
     const std::unique_ptr<char, free_text> why(text);
+    const bool lacks_slashes = given.starts_with("postgresql:") || given.starts_with("postgres:");
+    if (!options && lacks_slashes && !given.substr(0, given.find(':') + 3).ends_with("://"))
+        return wrong("it does not begin with postgresql://");
     if (!options) return wrong(why ? why.get() : "there is not enough memory");
     for (const auto* o = options.get(); o->keyword != nullptr; ++o) {
         if (o->val == nullptr) continue;

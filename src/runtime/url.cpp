@@ -232,6 +232,19 @@ std::string forms_of(url_role role) {
     return forms;
 }
 
+/// What is not may be a part of a secret, and is not shown.
+bool is_scheme(std::string_view name) {
+    return name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-._/") ==
+           std::string_view::npos;
+}
+
+/// `host=db user=relay`: what goharvest's `dataSource` holds.
+bool is_words_of_libpq(std::string_view text) {
+    const auto equals = text.find('=');
+    return equals != std::string_view::npos && equals > 0 &&
+           text.substr(0, equals).find_first_not_of("abcdefghijklmnopqrstuvwxyz_ ") == std::string_view::npos;
+}
+
 std::string hint_for(std::string_view name, url_role role) {
     for (const auto& a : absent)
         if (a.name == name) return std::string(a.why);
@@ -254,8 +267,9 @@ result<url> parse_url(std::string_view given, url_role role) {
     };
     if (given.empty()) return bad("is empty");
     const auto colon = given.find(':');
-    if (colon == std::string_view::npos) return bad("has no scheme");
     const auto name = given.substr(0, colon);
+    if (is_words_of_libpq(name)) return bad("is made of words as libpq takes them; write it as a URL");
+    if (colon == std::string_view::npos || !is_scheme(name)) return bad("has no scheme");
     bool known = false;
     for (const auto& s : schemes) {
         known = known || s.name == name;

@@ -110,15 +110,85 @@ std::string shown_servers(std::string_view servers, std::string_view query, std:
     return shown;
 }
 
+/// Text in which a secret can hide without `://` in front of it: a file holds none.
+bool names_a_file(std::string_view text) {
+    return text.starts_with("sqlite:") || text.starts_with("local:") || text.starts_with("memory:");
+}
+
+bool is_in_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-' || c == '%';
+}
+
+/// Where the value that begins at `at` ends: before the next `NAME=` behind a space, or at its own quote.
+std::size_t end_of_value(std::string_view text, std::size_t at) {
+    constexpr std::string_view spaces = " \t\r\n";
+    if (at < text.size() && text[at] == '\'') {
+        for (std::size_t i = at + 1; i < text.size(); ++i) {
+            if (text[i] == '\\')
+                ++i;
+            else if (text[i] == '\'')
+                return i + 1;
+        }
+        return text.size();
+    }
+    for (auto space = text.find_first_of(spaces, at); space != std::string_view::npos;) {
+        const auto word = text.find_first_not_of(spaces, space);
+        if (word == std::string_view::npos) return space;
+        auto end = word;
+        while (end < text.size() && is_in_word(text[end]))
+            ++end;
+        const auto equals = text.find_first_not_of(spaces, end);
+        if (end > word && equals != std::string_view::npos && text[equals] == '=') return space;
+        space = text.find_first_of(spaces, word);
+    }
+    return text.size();
+}
+
+/// As libpq's `host=db password=secret`: the values of secret names are hidden, wherever they stand.
+std::string without_secret_words(std::string_view text) {
+    std::string shown;
+    while (true) {
+        const auto equals = text.find('=');
+        if (equals == std::string_view::npos) break;
+        auto name_end = equals;
+        while (name_end > 0 && (text[name_end - 1] == ' ' || text[name_end - 1] == '\t'))
+            --name_end;
+        auto name_at = name_end;
+        while (name_at > 0 && is_in_word(text[name_at - 1]))
+            --name_at;
+        shown += text.substr(0, equals + 1);
+        const bool secret = is_secret(text.substr(name_at, name_end - name_at));
+        text.remove_prefix(equals + 1);
+        if (!secret) continue;
+        const auto begin = std::min(text.find_first_not_of(" \t"), text.size());
+        if (begin == text.size()) break;
+        shown += hidden;
+        text.remove_prefix(end_of_value(text, begin));
+    }
+    return shown += text;
+}
+
+/// What is no address at all, but may be meant as one.
+std::string shown_without_scheme(std::string_view text) {
+    if (names_a_file(text)) return std::string(text);
+    auto shown = without_secret_words(text);
+    const auto colon = shown.find(':');
+    const auto at = shown.rfind('@');
+    if (at != std::string::npos && colon < at) shown.replace(colon + 1, at - colon - 1, hidden);
+    return shown;
+}
+
 }  // namespace
 
 std::string without_secrets(std::string_view address) {
     const auto begin = address.find("://");
-    if (begin == std::string_view::npos) return std::string(address);
+    if (begin == std::string_view::npos) return shown_without_scheme(address);
     const auto body = address.substr(begin + 3);
     const auto query_at = std::min(body.size(), body.find('?'));
     std::string_view query;
-    std::string shown(address.substr(0, begin + 3));
+    std::string shown = shown_without_scheme(address.substr(0, begin));
+    shown += "://";
     shown += shown_servers(body.substr(0, query_at), body.substr(query_at), query);
     bool behind_secret = false;
     while (!query.empty()) {

@@ -14,13 +14,17 @@ void no_secret_shows(std::string_view text) {
     constexpr std::string_view password = "p4ssw0rd-0f-th3-t3st";
     const auto hides = [&](const std::string& address) {
         require(without_secrets(address).find(password) == std::string::npos, "no secret is shown");
-        for (const auto role : {url_role::outbox, url_role::sink}) {
+        for (const auto role : {url_role::outbox, url_role::sink, url_role::stream, url_role::state}) {
             const auto read = parse_url(address, role);
             const auto& shown = read ? read->given : read.error().detail;
             require(shown.find(password) == std::string::npos, "no message shows a secret");
         }
     };
+    hides("host=db password=" + std::string(password) + " " + std::string(text));
+    hides("relay:" + std::string(password) + "@" + std::string(text));
     for (const std::string scheme : {"postgresql", "kafka", "postgres"}) {
+        hides(scheme + ":relay:" + std::string(password) + "@" + std::string(text));
+        hides(scheme + ":/h?sasl.password=" + std::string(password) + "&" + std::string(text));
         hides(scheme + "://u:" + std::string(password) + "@" + std::string(text));
         hides(scheme + "://h/d?password=" + std::string(password) + "&" + std::string(text));
         hides(scheme + "://h:1?sasl.password=" + std::string(password) + "&" + std::string(text));

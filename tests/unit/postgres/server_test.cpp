@@ -53,6 +53,14 @@ TEST(PostgresServer, NamesEachKindOfAddressWithoutItsPassword) {
     EXPECT_EQ(name("postgresql:///?service=shop&password=p"), "postgresql:///?service=shop");
 }
 
+TEST(PostgresServer, ForgottenSlashesAreSaidToBeForgotten) {
+    for (const char* given : {"postgresql:relay@db/shop", "postgresql:/relay@db/shop", "postgres:db"}) {
+        const auto found = parse_server(given);
+        ASSERT_FALSE(found) << given;
+        EXPECT_THAT(found.error().detail, HasSubstr("wrong: it does not begin with postgresql://; write"));
+    }
+}
+
 TEST(PostgresServer, LeavesAQuestionMarkInAPasswordAlone) {
     const auto found = parse_server("postgresql://u:a?table=b@h/d?table=c");
     ASSERT_TRUE(found) << found.error().detail;

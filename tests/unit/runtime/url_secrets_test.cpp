@@ -62,6 +62,49 @@ TEST(UrlSecrets, APasswordInAnAddressThatIsAValueIsHiddenToo) {
     );
 }
 
+TEST(UrlSecrets, APasswordIsHiddenInWhatIsNoAddressToo) {
+    EXPECT_EQ(
+        without_secrets("host=db user=relay password=s3cret dbname=shop"),
+        "host=db user=relay password=*** dbname=shop"
+    );
+    EXPECT_EQ(without_secrets("password='s3 cr\\'et' host=db"), "password=*** host=db");
+    EXPECT_EQ(without_secrets("password = s3 cret host = db"), "password =*** host = db");
+    EXPECT_EQ(without_secrets("PGPASSWORD=s3cret"), "PGPASSWORD=***");
+    EXPECT_EQ(without_secrets("relay:s3cret@db/shop"), "relay:***@db/shop");
+    EXPECT_EQ(without_secrets("postgressql//relay:s3cret@db/shop"), "postgressql//relay:***@db/shop");
+    EXPECT_EQ(without_secrets("kafka:/h:9092?sasl.password=s3cret"), "kafka:/h:9092?sasl.password=***");
+    EXPECT_EQ(without_secrets("relay:s3cret@x://h"), "relay:***@x://h");
+    EXPECT_EQ(without_secrets("password=s3cret postgresql://h/d"), "password=***://h/d");
+    EXPECT_EQ(without_secrets("local:a:b@c=d"), "local:a:b@c=d") << "a file";
+    EXPECT_EQ(without_secrets("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00Z");
+}
+
+TEST(UrlSecrets, NoMessageOfAnyRoleShowsThePasswordOfWhatIsNoAddress) {
+    for (const std::string text :
+         {"host=db user=relay password=s3cret dbname=shop",
+          "host=db password=s3cret:x user=relay",
+          "relay:s3cret@db/shop",
+          "postgressql//relay:s3cret@db/shop",
+          "postgresql:relay:s3cret@db/shop",
+          "kafka:/h:9092?sasl.password=s3cret"}) {
+        for (const auto role :
+             {url_role::outbox,
+              url_role::sink,
+              url_role::stream,
+              url_role::state,
+              url_role::dead_letters,
+              url_role::positions}) {
+            const auto read = parse_url(text, role);
+            ASSERT_FALSE(read) << text;
+            EXPECT_EQ(read.error().detail.find("s3cret"), std::string::npos) << read.error().detail;
+        }
+    }
+    EXPECT_NE(
+        parse_url("host=db dbname=shop", url_role::outbox).error().detail.find("write it as a URL"),
+        std::string::npos
+    );
+}
+
 RC_GTEST_PROP(UrlSecrets, NoPasswordWithoutAQuestionMarkShows, ()) {
     auto password = "~" + *rc::gen::container<std::string>(rc::gen::inRange('!', '~')) + "~";
     std::replace(password.begin(), password.end(), '?', '!');
