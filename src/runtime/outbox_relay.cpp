@@ -122,6 +122,7 @@ void outbox_relay::set_leading(bool leads, leadership_change::kind what, const s
     if (leading_ == leads) return;
     leading_ = leads;
     draining_ = suspended_ = seen_waiting_ = false;
+    if (!settings_.once) seen_.reset();  // it grows old while another leads
     look_due_ = loop_.now();
     changed_();
     if (settings_.on_leadership) settings_.on_leadership({address_, what, epoch_, why});
@@ -313,7 +314,7 @@ relay_status outbox_relay::status() const {
     now.first_buried = driver_->first_buried();
     now.in_flight = counters.in_flight;
     now.gaps = counters.gaps;
-    now.outbox = seen_;
+    if (leading_ || settings_.once) now.outbox = seen_;
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
     now.not_ready = why_not_ready();

@@ -32,6 +32,29 @@ struct CliRows : Cli {
     }
 };
 
+TEST_F(CliRows, OfSeveralOutboxesTheOneWithTheParkedRowIsNamed) {
+    const std::string bad = "sqlite:" + path("bad.db");
+    ok({"outbox", "init", "--outbox", bad});
+    sql("bad.db", "INSERT INTO outbox (topic, key, value, headers) VALUES ('orders','k','1','no json')");
+    insert("('orders','a','1',NULL)");
+    words command = relay_once();
+    command.insert(command.end(), {"--outbox", bad, "--json"});
+    const auto done = millrace(command);
+    EXPECT_EQ(done.status, 1);
+    EXPECT_EQ(
+        done.errors,
+        "millrace: 1 row of " + bad + " was parked (id 1); see millrace outbox dead list --outbox '" + bad +
+            "'\n"
+    );
+    EXPECT_THAT(
+        done.output,
+        AllOf(
+            HasSubstr(R"({"outbox":")" + outbox() + R"(","delivered":1,"parked":0,"retried":0})"),
+            HasSubstr(R"({"outbox":")" + bad + R"(","delivered":0,"parked":1,"retried":0})")
+        )
+    );
+}
+
 TEST_F(CliRows, BrokenHeadersArePutAwayWithTheirReasonAndTheOthersDelivered) {
     insert(
         "('orders','a','1',NULL),('orders','b','2','no json'),('orders','c','3','{}'),"

@@ -171,12 +171,15 @@ TEST_F(RelaySeats, ALeaderWhoseSinkIsSilentGivesWayToOneThatWaitsAndDoesNotTakeI
     put(0);
     std::this_thread::sleep_for(2s);
     EXPECT_EQ(led(*one), 1U) << "nobody waits";
+    EXPECT_TRUE((*one).outboxes()[0].outbox) << "what a leader sees of its outbox";
 
     background<relay> two(settings(1));
     EXPECT_TRUE(drained(0));
     std::this_thread::sleep_for(3s);
     EXPECT_EQ(led(*two), 1U);
     EXPECT_EQ(led(*one), 0U);
+    EXPECT_FALSE((*one).outboxes()[0].outbox) << "a backlog of long ago, for ever";
+    EXPECT_TRUE((*two).outboxes()[0].outbox);
 }
 
 TEST_F(RelaySeats, ARelayThatDoesNotReachItsDatabaseStopsAtTheDeadlineAndGoesOnLater) {

@@ -1,6 +1,7 @@
 #include "adapters.hpp"
 #include "admin_server.hpp"
 #include "commands.hpp"
+#include "json_text.hpp"
 #include "live_line.hpp"
 #include "logging.hpp"
 #include "output.hpp"
@@ -42,8 +43,8 @@ std::vector<option_spec> relay_flags() {
         outboxes_option(),
         {.name = "sink",
          .placeholder = "URL",
-         .meaning = "Where events go, local:PATH or kafka://HOST:PORT[,HOST:PORT...][?PROPERTY=VALUE]; the "
-                    "topic of an event names the stream or topic",
+         .meaning = "Where events go, local:PATH, kafka://HOST:PORT[,HOST:PORT...][?PROPERTY=VALUE] or "
+                    "kinesis://REGION[/STREAM]; the topic of an event names the stream or topic",
          .example = "local:streams.db",
          .required = true},
         {.name = "outbox-id",
@@ -226,7 +227,9 @@ void add_window_options(std::vector<option_spec>& options) {
          .kind = kind::share,
          .placeholder = "SHARE",
          .fallback = "0.1",
-         .meaning = "Largest share of time that a complete read may take"}
+         .meaning = "Largest share of time that a complete read may take",
+         .least = "0.001",
+         .most = "1"}
     );
 }
 
@@ -235,6 +238,27 @@ void check_leader(const settings& values, faults& found) {
     if (by_kafka && !values.has("leader-group")) {
         found.add(fmt::format("{}: kafka needs a group; give --leader-group NAME", values.named("leader")));
         return;
+    }
+    if (!by_kafka) {
+        bool stray = false;
+        for (const auto* option : {"leader-group", "leader-topic", "leader-kafka", "leader-name"}) {
+            if (!values.given(option)) continue;
+            stray = true;
+            found.add(fmt::format(
+                "{}: only of --leader kafka, and this relay would lead by lease; give --leader kafka, or "
+                "leave it "
+                "out",
+                values.named(option)
+            ));
+        }
+        if (stray) return;
+    }
+    if (by_kafka && !values.has("leader-kafka") && values.has("sink") &&
+        !values.text("sink").starts_with("kafka:")) {
+        found.add(fmt::format(
+            "{}: kafka needs brokers, and the sink has none; give --leader-kafka kafka://HOST:PORT",
+            values.named("leader")
+        ));
     }
     if (by_kafka && values.has("fleet-state")) {
         found.add(
@@ -265,6 +289,13 @@ void check_relay(const settings& values, faults& found) {
     }
     check_worker(values, found);
     check_admin(values, found);
+    if (values.given("fleet") && !values.has("fleet-state")) {
+        found.add(fmt::format(
+            "{}: without a state there is no fleet, and this relay would lead every outbox by itself; give "
+            "--fleet-state URL, or leave it out",
+            values.named("fleet")
+        ));
+    }
     check_leader(values, found);
     if (const auto valid = relay_options_of(values).validate(); !valid) {
         found.add(values.placed(valid.error().detail));
@@ -347,34 +378,51 @@ result<std::string> paused_text(const url& outbox) {
     );
 }
 
-exit_status summarise_once(const settings& values, const relay_status& s) {
+/// `outboxes` in the order of the option.
+exit_status summarise_once(const settings& values, const std::vector<relay_status>& outboxes) {
     std::vector<std::string> found;
-    const auto outbox = outbox_of(values).given;
-    if (s.buried > 0) found.push_back(parked_text(s, outbox));
-    if (s.ended == once_end::gave_up) found.push_back(left_text(s, outbox));
-    if (s.ended == once_end::nothing_left) {
-        for (const auto& one : values.list("outbox")) {
-            const auto where = parse_url(one, url_role::outbox);
-            auto paused = where ? paused_text(*where) : tl::unexpected(where.error());
-            if (!paused) return complain(paused.error());
-            if (!paused->empty()) found.push_back(std::move(*paused));
-        }
+    for (std::size_t i = 0; i < outboxes.size(); ++i) {
+        const auto& s = outboxes[i];
+        if (s.buried > 0) found.push_back(parked_text(s, s.address));
+        if (s.ended == once_end::gave_up) found.push_back(left_text(s, s.address));
+        if (s.ended != once_end::nothing_left) continue;
+        const auto where = parse_url(values.list("outbox")[i], url_role::outbox);
+        auto paused = where ? paused_text(*where) : tl::unexpected(where.error());
+        if (!paused) return complain(paused.error());
+        if (!paused->empty()) found.push_back(std::move(*paused));
     }
     if (found.empty()) return exit_status::done;
     return complain(error{
         errc::refused_record, retry_advice::never, false, fmt::format("{}", fmt::join(found, "; "))});
 }
 
-exit_status summarise(const settings& values, const relay_status& s, const work_time& work) {
+std::string counts_json(const relay_status& s) {
+    return fmt::format(R"("delivered":{},"parked":{},"retried":{})", s.deleted, s.buried, s.retried);
+}
+
+/// Of several, also each.
+std::string summary_json(
+    const relay_status& sum, const std::vector<relay_status>& outboxes, const work_time& work
+) {
+    std::string each;
+    for (const auto& s : outboxes) {
+        each += each.empty() ? ",\"outboxes\":[" : ",";
+        each += fmt::format(R"({{"outbox":{},{}}})", json_string(s.address), counts_json(s));
+    }
+    if (!each.empty()) each += "]";
+    return fmt::format(
+        "{{{},{}{}}}\n", counts_json(sum), pace_json(work), outboxes.size() > 1 ? each : std::string{}
+    );
+}
+
+exit_status summarise(
+    const settings& values,
+    const relay_status& s,
+    const std::vector<relay_status>& outboxes,
+    const work_time& work
+) {
     const exit_status printed = print(
-        values.flag("json") ? fmt::format(
-                                  R"({{"delivered":{},"parked":{},"retried":{},{}}})"
-                                  "\n",
-                                  s.deleted,
-                                  s.buried,
-                                  s.retried,
-                                  pace_json(work)
-                              )
+        values.flag("json") ? summary_json(s, outboxes, work)
                             : fmt::format(
                                   "delivered {}{}{}\n",
                                   counted(s.deleted, "event"),
@@ -383,7 +431,7 @@ exit_status summarise(const settings& values, const relay_status& s, const work_
                               )
     );
     if (printed != exit_status::done || !values.flag("once")) return printed;
-    return summarise_once(values, s);
+    return summarise_once(values, outboxes);
 }
 
 exit_status run_relay(const settings& values) {
@@ -412,7 +460,7 @@ exit_status run_relay(const settings& values) {
     log->flush();
     line.clear();
     if (!ended) return complain(ended.error());
-    return summarise(values, *ended, work);
+    return summarise(values, *ended, job.outboxes(), work);
 }
 
 }  // namespace

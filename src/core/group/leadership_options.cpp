@@ -60,7 +60,16 @@ constexpr nanoseconds heartbeat_max = std::chrono::minutes{5};
 
 result<void> leadership_options::validate() const {
     if (auto ok = check_span("yield_after", yield_after, yield_min, yield_max); !ok) return ok;
-    if (by != leadership_way::kafka_group) return {};
+    if (by != leadership_way::kafka_group) {
+        // Beside processes that elect by the group, a leader by lease would send everything twice.
+        if (kafka.empty() && group.empty() && topic.empty() && name.empty()) return {};
+        return fail(
+            errc::invalid_config,
+            "a group, topic, cluster or name of the Kafka group protocol is given, and the leadership is by "
+            "lease; "
+            "choose kafka_group, or leave them out"
+        );
+    }
     if (auto ok = check_span("heartbeat_timeout", heartbeat_timeout, heartbeat_min, heartbeat_max); !ok)
         return ok;
     if (auto ok = check_name("group", group); !ok) return ok;
