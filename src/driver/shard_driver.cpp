@@ -112,7 +112,8 @@ void shard_driver::impl::take(shard_inbox::report& what) {
 }
 
 void shard_driver::impl::on_returned(const result<handled>& how) {
-    if (!how) say_failure(log_level::warning, "shard.handler_failed", how.error().detail);
+    if (!how && !work->ended_early(how.error()))
+        say_failure(log_level::warning, "shard.handler_failed", how.error().detail);
     work->returned(now(), around.loop.random(), how);
 }
 

@@ -117,6 +117,7 @@ void shard_delivery::blame(index which, bool verdict, const error& why) {
 }
 
 void shard_delivery::after_failure(mono_time now, std::uint64_t random, const error& why) {
+    if (ended_early(why)) return;  // what is open comes again elsewhere
     ++counters_.failures;
     if (options_.on_failure == failure_policy::stop) return stop(why);
     retry_at_ = now + backoff_.next(random);

@@ -99,6 +99,11 @@ public:
     /// The shard is to be given back: nothing more is handed over.
     void drain() { draining_ = true; }
 
+    /// Whether this is how a handler says that it ended early because the shard is to be given back.
+    [[nodiscard]] bool ended_early(const error& why) const {
+        return draining_ && (why.code == errc::cancelled || why.code == errc::not_owner);
+    }
+
     /// The call has returned and its acknowledgements are settled. What waits for another attempt does not
     /// count: it comes again elsewhere.
     [[nodiscard]] bool settled() const;

@@ -348,6 +348,31 @@ TEST_F(ShardDelivery, WhatWaitsForARetryDoesNotHoldTheDrain) {
     EXPECT_EQ(progress(), at(1));
 }
 
+TEST_F(ShardDelivery, ACallThatEndsEarlyBecauseItWasAskedToHasNotFailed) {
+    policy(failure_policy::stop);
+    machine->push(batch(1, 2));
+    EXPECT_EQ(next(), "hand 1 2");
+    acknowledge(1, 1);
+    machine->drain();
+    const error early{errc::cancelled, retry_advice::never, false, "the worker is to stop"};
+    EXPECT_TRUE(machine->ended_early(early));
+    machine->returned(mono_time{}, draw(), tl::unexpected(early));
+    EXPECT_FALSE(machine->stopped());
+    EXPECT_EQ(machine->totals().failures, 0U);
+    EXPECT_TRUE(machine->settled());
+    EXPECT_FALSE(machine->finished());
+    EXPECT_EQ(progress(), at(1)) << "what is open is not acknowledged";
+}
+
+TEST_F(ShardDelivery, ACancellationThatNobodyAskedForIsAFailure) {
+    policy(failure_policy::stop);
+    machine->push(batch(1, 2));
+    EXPECT_EQ(next(), "hand 1 2");
+    machine->returned(mono_time{}, draw(), fail(errc::cancelled, "on a whim", retry_advice::never));
+    EXPECT_TRUE(machine->stopped());
+    EXPECT_EQ(machine->totals().failures, 1U);
+}
+
 TEST_F(ShardDelivery, ACallThatDidNotTakePlaceIsNoAttempt) {
     machine->push(batch(1, 2));
     EXPECT_EQ(next(), "hand 1 2");
