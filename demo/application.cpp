@@ -80,6 +80,18 @@ std::string headers_of(std::uint64_t number) {
     return json::serialize(headers);
 }
 
+/// Puts the number into the text of an event: parsed and written anew, numbers of it would look different.
+std::string with_number(std::string line, std::uint64_t number) {
+    const auto header = json::serialize(number_header(number));
+    const auto headers = app::field_text(line, "headers");
+    if (headers.empty()) return line.insert(line.find('{') + 1, fmt::format("\"headers\":[{}],", header));
+    const auto at = static_cast<std::size_t>(headers.data() - line.data());
+    const auto size = headers.size();
+    if (headers.front() != '[') return line.replace(at, size, fmt::format("[{}]", header));
+    const bool more = headers.find_first_not_of(" \t\r", 1) != size - 1;
+    return line.insert(at + 1, header + (more ? "," : ""));
+}
+
 }  // namespace
 
 workload read_events(const std::filesystem::path& path) {
@@ -97,6 +109,8 @@ workload read_events(const std::filesystem::path& path) {
     work.topics.clear();
     std::string line;
     for (std::uint64_t number = 1; std::getline(file, line); ++number) {
+        constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+        if (number == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         const auto refuse = [&](const error& why) {
             throw input_fault(fmt::format("{}:{}: {}", path.string(), number, why.detail));
@@ -105,12 +119,8 @@ workload read_events(const std::filesystem::path& path) {
         if (!understood) refuse(understood.error());
         const auto& name = understood->topic;
         if (const auto usable = check_stream_name(name); !usable) refuse(usable.error());
-        auto event = json::parse(line);
         if (std::ranges::find(work.topics, name) == work.topics.end()) work.topics.push_back(name);
-        auto& headers = event.get_object()["headers"];
-        if (!headers.is_array()) headers = json::array{};
-        headers.get_array().push_back(number_header(work.lines.size() + 1));
-        work.lines.push_back(json::serialize(event));
+        work.lines.push_back(with_number(line, work.lines.size() + 1));
     }
     if (work.lines.empty()) throw input_fault(fmt::format("{}: holds no event", path.string()));
     return work;

@@ -1,5 +1,6 @@
 #include "import_lines.hpp"
 
+#include "ndjson.hpp"
 #include "record/bytes_text.hpp"
 #include "text/nearest.hpp"
 #include "units.hpp"
@@ -71,6 +72,8 @@ result<imported_shard> parse_line(std::string_view text) {
     json::error_code broken;
     const auto parsed = json::parse(text, broken);
     if (broken || !parsed.is_object()) return bad("is no JSON object; write one a line");
+    if (const auto name = doubled_field(text); !name.empty())
+        return bad(fmt::format("the field {} is there twice", in_quotes(name)));
     imported_shard line;
     std::optional<std::uint64_t> sub;
     for (const auto& [key, value] : parsed.get_object()) {

@@ -29,7 +29,6 @@ namespace json = boost::json;
 
 constexpr std::array<std::string_view, 7> fields{
     "topic", "key", "key_base64", "value", "value_base64", "headers", "partition"};
-constexpr std::size_t topic_bytes_max = 1024;
 
 tl::unexpected<error> bad(std::string detail) {
     return fail(errc::invalid_argument, std::move(detail));
@@ -153,6 +152,8 @@ std::string in_words(const json::error_code& ec, std::string_view line, std::siz
         ec == json::error::expected_utf16_escape ||
         (ec == json::error::syntax && behind_half_pair(line.substr(0, used))))
         return "half of a surrogate pair, which is no character; give bytes as key_base64 or value_base64";
+    if (ec == json::error::too_deep)
+        return "too deep: lists and objects nest at most 32; give the value as a string or as value_base64";
     return ec.message();
 }
 
@@ -204,9 +205,7 @@ result<void> take_topic(const json::object& object, std::string_view topic, even
     if (given == nullptr) return bad("\"topic\" is missing");
     if (!given->is_string()) return bad(fmt::format("\"topic\" must be a string, not {}", in_words(*given)));
     const std::string_view name = view(given->get_string());
-    if (name.empty()) return bad("\"topic\" is empty");
-    if (name.size() > topic_bytes_max)
-        return bad(fmt::format("\"topic\" is longer than {} bytes", topic_bytes_max));
+    if (const auto why = misfit_of_topic(name); !why.empty()) return bad(fmt::format("\"topic\" {}", why));
     if (!topic.empty() && name != topic) {
         return bad(fmt::format("the topic {} is not the stream {}", in_quotes(name), in_quotes(topic)));
     }
@@ -272,6 +271,27 @@ result<void> take_rest(const json::object& object, event& out) {
 }
 
 }  // namespace
+
+std::string misfit_of_topic(std::string_view name) {
+    constexpr std::size_t topic_bytes_max = 1024;
+    if (name.empty()) return "is empty";
+    if (name.size() > topic_bytes_max) return fmt::format("is longer than {} bytes", topic_bytes_max);
+    if (!is_utf8(name)) return "is not UTF-8";
+    return {};
+}
+
+std::string_view field_text(std::string_view line, std::string_view name) {
+    const auto quoted = fmt::format("\"{}\"", name);
+    std::string_view found;
+    each_member(line, [&](std::string_view given, std::string_view value) {
+        if (given == quoted) found = value;
+    });
+    return found;
+}
+
+std::string doubled_field(std::string_view line) {
+    return doubled_name(line);
+}
 
 result<event> parse_event(std::string_view line, std::string_view topic) {
     std::array<unsigned char, 4096> first_block{};

@@ -21,6 +21,15 @@ namespace millrace::app {
 /// one. The error's detail does not say which line it was.
 [[nodiscard]] result<event> parse_event(std::string_view line, std::string_view topic = {});
 
+/// Why no event can have this topic; empty when it can.
+[[nodiscard]] std::string misfit_of_topic(std::string_view name);
+
+/// The first name that an object of valid JSON has twice; empty without one.
+[[nodiscard]] std::string doubled_field(std::string_view line);
+
+/// The source text of a field of a line that `parse_event` takes; empty without that field.
+[[nodiscard]] std::string_view field_text(std::string_view line, std::string_view name);
+
 /// Splits what comes in at a file descriptor into lines. Not thread-safe.
 class line_reader {
 public:

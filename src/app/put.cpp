@@ -155,8 +155,14 @@ private:
         if (batch_.empty()) return {};
         if (auto done = write_(batch_); !done) {
             error why = done.error();
-            why.detail =
-                fmt::format("lines {} to {} were not written: {}", first_line_, reader_.number(), why.detail);
+            const auto lines = fmt::format("lines {} to {} were", first_line_, reader_.number());
+            why.detail = why.in_doubt
+                             ? fmt::format(
+                                   "it is not known whether {} written; look before you send them again: {}",
+                                   lines,
+                                   why.detail
+                               )
+                             : fmt::format("{} not written: {}", lines, why.detail);
             if (written_ > 0) why.detail += fmt::format("; {}", written_before(written_, "them"));
             return tl::unexpected(std::move(why));
         }
@@ -245,6 +251,9 @@ void check_put(const settings& values, faults& found) {
         found.add(
             "--topic is missing; give --topic TOPIC, or events as NDJSON and none of the flags of an event"
         );
+    } else if (has_topic_option(values)) {
+        if (const auto why = misfit_of_topic(values.text("topic")); !why.empty())
+            found.add(fmt::format("--topic {}", why));
     }
     if (values.given("key") && values.given("key-base64"))
         found.add("--key and --key-base64 exclude each other");
@@ -273,7 +282,15 @@ exit_status run_put(
                 return complain({errc::invalid_argument, retry_advice::never, false, fine.error().detail});
             }
         }
-        if (const auto done = write(std::span{&one, 1}); !done) return complain(done.error());
+        if (auto done = write(std::span{&one, 1}); !done) {
+            if (done.error().in_doubt) {
+                done.error().detail = fmt::format(
+                    "it is not known whether the event was written; look before you send it again: {}",
+                    done.error().detail
+                );
+            }
+            return complain(done.error());
+        }
         return print(count_text(1, "wrote"));
     }
     if (::isatty(STDIN_FILENO) == 1) {

@@ -43,6 +43,30 @@ TEST_F(CliKinesis, WhatEndsByItselfNamesAStreamThatIsMissingAndWhatToDo) {
     }
 }
 
+TEST_F(CliKinesis, OfABatchThatWasStoredInPartItIsSaidHowMuchOfIt) {
+    fake.with([](auto in) {
+        ASSERT_TRUE(in.model.create("orders", 1));
+        in.faults.add(
+            {.what = kinesis_fake::fault::access_denied, .operation = "PutRecords", .per_mille = 200}
+        );
+    });
+    // A call takes a key once, so that these are calls of their own, and one of them is refused.
+    std::string lines;
+    for (int i = 0; i < 100; ++i)
+        lines += "{\"key\":\"k\",\"value\":\"v\"}\n";
+    auto command = on("orders", {"stream", "put"});
+    command.insert(command.begin(), MILLRACE_PROGRAM);
+    const auto done = support::run(command, lines);
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(
+        done.errors,
+        AllOf(
+            HasSubstr("it is not known whether lines 1 to 100 were written; look before you send them again"),
+            HasSubstr(" of the 100 events of this batch are stored")
+        )
+    );
+}
+
 TEST_F(CliKinesis, AConsumerThatRunsOnWaitsForItsStreamAndReadyzSaysSo) {
     const auto consumer = start(
         on("orders", {"consume", "--group", "g", "--state", state(), "--print", "--admin", "127.0.0.1:0"}),

@@ -42,6 +42,13 @@ TEST_F(CliPut, OneEventFromFlags) {
     EXPECT_EQ(backlog(), "{\"backlog\":1");
 }
 
+TEST_F(CliPut, ATopicOfAFlagHasTheLimitsOfALine) {
+    const auto done = put("", {"--topic", std::string(1025, 't'), "--value", "x"});
+    EXPECT_EQ(done.status, 2);
+    EXPECT_THAT(done.errors, HasSubstr("--topic is longer than 1024 bytes"));
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", std::string(1024, 't'), "--value", "x"});
+}
+
 TEST_F(CliPut, AClosedInputCannotBeRead) {
     const auto done = shell("$M outbox put --outbox '" + outbox() + "' <&-");
     EXPECT_EQ(done.status, 1) << done.output;

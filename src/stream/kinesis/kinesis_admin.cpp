@@ -169,6 +169,16 @@ result<std::vector<kinesis_position>> kinesis_admin::append(std::span<const even
             return tl::unexpected(std::move(*why));
         }
     }
+    // Whoever puts the batch again puts those twice that the calls before have stored.
+    const auto ended_with = [&](error why) -> tl::unexpected<error> {
+        const auto stored =
+            std::ranges::count_if(rows, [](const event_row& one) { return one.position.has_value(); });
+        if (stored > 0) {
+            why.in_doubt = true;
+            why.detail += fmt::format("; {} of the {} events of this batch are stored", stored, rows.size());
+        }
+        return tl::unexpected(std::move(why));
+    };
     std::mt19937_64 random{std::random_device{}()};
     const auto end = steady::now() + wait_;
     for (auto call = next_call(rows); !call.empty(); call = next_call(rows)) {
@@ -176,10 +186,13 @@ result<std::vector<kinesis_position>> kinesis_admin::append(std::span<const even
         for (auto* one : call)
             request.records.push_back(entry_of(one->row, random(), one->key_room));
         auto how = ask<put_records_reply>(std::move(request), {.repeatable = true});
-        if (!how) return tl::unexpected(of_stream(how.error(), stream_));
+        if (!how) return ended_with(of_stream(how.error(), stream_));
         if (how->results.size() != call.size()) {
-            return fail(
-                errc::unavailable, fmt::format("{} answered for other records than were put", shown(stream_))
+            return ended_with(
+                {errc::unavailable,
+                 retry_advice::never,
+                 true,
+                 fmt::format("{} answered for other records than were put", shown(stream_))}
             );
         }
         for (std::size_t i = 0; i < call.size(); ++i) {
@@ -189,12 +202,13 @@ result<std::vector<kinesis_position>> kinesis_admin::append(std::span<const even
         }
         if (how->failed == 0) continue;
         if (steady::now() >= end) {
-            return fail(
-                errc::throttled,
-                fmt::format(
-                    "{} refused {} records for too long: {}", shown(stream_), how->failed, "it is throttled"
-                ),
-                retry_advice::after_delay
+            return ended_with(
+                {errc::throttled,
+                 retry_advice::after_delay,
+                 false,
+                 fmt::format(
+                     "{} refused {} records for too long: it is throttled", shown(stream_), how->failed
+                 )}
             );
         }
         std::this_thread::sleep_for(look_every);

@@ -36,6 +36,8 @@ TEST(ImportLines, AreRefusedWithTheirNumber) {
     for (const auto& [text, reason] : std::initializer_list<std::pair<std::string, std::string>>{
              {"x", "no JSON object"},
              {"[]", "no JSON object"},
+             {R"({"shard":"a","sequence":"5","sequence":"9"})", "the field \"sequence\" is there twice"},
+             {R"({"shard":"a","sequence":"5","\u0073hard":"b"})", "the field \"shard\" is there twice"},
              {R"({"sequence":"1"})", "has no \"shard\""},
              {R"({"shard":"","sequence":"1"})", "not the name of a shard"},
              {R"({"shard":null,"sequence":"1"})", "\"shard\" is not in quotes"},

@@ -67,6 +67,25 @@ TEST(Ndjson, WhatIsNoTextIsSaidToBeNone) {
     }
 }
 
+TEST(Ndjson, WhatIsNestedTooDeepIsToldTheLimitAndTheWayOut) {
+    const auto nested = [](std::size_t depth) {
+        return R"({"topic":"t","value":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
+    };
+    EXPECT_TRUE(parse_event(nested(31)));
+    EXPECT_THAT(
+        why(nested(40)),
+        HasSubstr("too deep: lists and objects nest at most 32; give the value as a string or as value_base64"
+        )
+    );
+}
+
+TEST(Ndjson, AFieldIsFoundAsItStands) {
+    const std::string_view line = R"({"topic":"t","value":{"headers":1.10}, "headers" : [["a","b"]] })";
+    EXPECT_EQ(field_text(line, "headers"), R"([["a","b"]])");
+    EXPECT_EQ(field_text(line, "value"), R"({"headers":1.10})");
+    EXPECT_EQ(field_text(line, "key"), "");
+}
+
 TEST(Ndjson, FaultsAreNamed) {
     EXPECT_EQ(why(R"({"topic":"t","vale":"x"})"), "unknown field \"vale\"; did you mean \"value\"?");
     EXPECT_EQ(
