@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -269,7 +270,14 @@ std::string help_of(std::string_view path) {
 command_line parse_command_line(std::vector<std::string> words, faults& found) {
     command_line out;
     if (!words.empty() && words.front() == "help") {
-        out.help = help_of(fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")));
+        const auto path = fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " "));
+        if (path.empty() || find_command(path) != nullptr || !words_below(path).empty()) {
+            out.help = help_of(path);
+            return out;
+        }
+        const auto above = path.rfind(' ');
+        const bool top = above == std::string::npos || words_below(path.substr(0, above)).empty();
+        complain_of_command(top ? "" : path.substr(0, above), top ? path : path.substr(above + 1), found);
         return out;
     }
     words = with_empty_values(std::move(words));
@@ -302,8 +310,14 @@ void check_other_sections(const command_spec& used, const config_values& file, f
     for (const command_spec& other : commands()) {
         const auto section = file.find(other.path);
         if (section == file.end() || other.path == used.path) continue;
-        const settings values = settings::resolve(other, section->second, {}, false, found);
-        if (other.check != nullptr) other.check(values, found);
+        std::vector<given_value> known;
+        std::ranges::copy_if(section->second, std::back_inserter(known), [](const given_value& v) {
+            return !v.open;
+        });
+        const settings values = settings::resolve(other, known, {}, false, found);
+        // Of values that depend on each other, one may be in the environment.
+        const bool complete = known.size() == section->second.size();
+        if (complete && other.check != nullptr) other.check(values, found);
     }
 }
 
@@ -321,7 +335,7 @@ int run_program(std::vector<std::string> words) {
     config_values file;
     for (const given_value& flag : line.flags) {
         if (line.command->configurable && flag.option == "config") {
-            file = read_config(flag.text, process_environment(), found);
+            file = read_config(flag.text, process_environment(), found, line.command->path);
             check_other_sections(*line.command, file, found);
         }
     }

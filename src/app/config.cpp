@@ -140,9 +140,15 @@ public:
         std::vector<std::string_view> lines,
         const environment& variables,
         config_values& values,
-        faults& found
+        faults& found,
+        std::string_view used
     )
-        : file_(file), lines_(std::move(lines)), variables_(variables), values_(values), found_(found) {}
+        : file_(file),
+          lines_(std::move(lines)),
+          variables_(variables),
+          values_(values),
+          found_(found),
+          used_(used) {}
 
     void take_document(const yaml_node& root) {
         if (root.what == kind::null) return;
@@ -268,15 +274,17 @@ private:
             found_.note_unread();  // it may have taken in the keys behind it
             return complain(value.mark, why);
         }
-        auto filled = fill(key.text, value);
+        bool open = !used_.empty() && used_ != command.path;
+        auto filled = fill(key.text, value, open);
         if (!filled) return;
         values_[std::string{command.path}].push_back(
-            {std::string{option.name}, std::move(*filled), value.text, place(value.mark)}
+            {std::string{option.name}, std::move(*filled), value.text, place(value.mark), open}
         );
     }
 
-    /// Replaces each `${ENV:NAME}`.
-    std::optional<std::string> fill(std::string_view key, const yaml_node& value) {
+    /// Replaces each `${ENV:NAME}`; with `open`, leaves it, and says whether there is one.
+    std::optional<std::string> fill(std::string_view key, const yaml_node& value, bool& open) {
+        const bool leave = std::exchange(open, false);
         constexpr std::string_view begin = "${ENV:";
         std::string_view text = value.text;
         std::string out;
@@ -290,6 +298,12 @@ private:
                 return std::nullopt;
             }
             const std::string name{text.substr(at + begin.size(), end - at - begin.size())};
+            if (leave && !name.empty()) {
+                open = true;
+                out += text.substr(at, end + 1 - at);
+                text.remove_prefix(end + 1);
+                continue;
+            }
             const auto variable = name.empty() ? std::nullopt : variables_(name);
             if (!variable) {
                 complain(
@@ -310,6 +324,7 @@ private:
     const environment& variables_;
     config_values& values_;
     faults& found_;
+    std::string_view used_;
 };
 
 /// The whole file, or why it cannot be used.
@@ -386,7 +401,11 @@ environment process_environment() {
 }
 
 config_values parse_config(
-    std::string_view file, std::string_view text, const environment& variables, faults& found
+    std::string_view file,
+    std::string_view text,
+    const environment& variables,
+    faults& found,
+    std::string_view used
 ) {
     config_values values;
     if (text.size() > config_bytes_max) {
@@ -398,7 +417,7 @@ config_values parse_config(
     constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
     if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
     const auto lines = lines_of(text);
-    reader take(file, lines, variables, values, found);
+    reader take(file, lines, variables, values, found, used);
     for (std::size_t i = 0; i < lines.size(); ++i) {
         if (is_utf8(lines[i])) continue;
         YAML::Mark at;
@@ -427,14 +446,16 @@ config_values parse_config(
     return values;
 }
 
-config_values read_config(const std::string& file, const environment& variables, faults& found) {
+config_values read_config(
+    const std::string& file, const environment& variables, faults& found, std::string_view used
+) {
     const auto text = slurp(file);
     if (!text) {
         found.note_unread();
         found.add(text.error());
         return {};
     }
-    return parse_config(file, *text, variables, found);
+    return parse_config(file, *text, variables, found, used);
 }
 
 }  // namespace millrace::app

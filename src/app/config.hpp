@@ -26,12 +26,19 @@ using environment = std::function<std::optional<std::string>(const std::string&)
 /// Values by section.
 using config_values = std::map<std::string, std::vector<given_value>, std::less<>>;
 
-/// `file` is only for messages.
+/// `file` is only for messages. Variables are looked up for the section `used` alone, so that nobody needs
+/// those of another process; without one, for all.
 [[nodiscard]] config_values parse_config(
-    std::string_view file, std::string_view text, const environment& variables, faults& found
+    std::string_view file,
+    std::string_view text,
+    const environment& variables,
+    faults& found,
+    std::string_view used = {}
 );
 
 /// Reads the file first; one that is missing or unusable is a fault of status `failed`.
-[[nodiscard]] config_values read_config(const std::string& file, const environment& variables, faults& found);
+[[nodiscard]] config_values read_config(
+    const std::string& file, const environment& variables, faults& found, std::string_view used = {}
+);
 
 }  // namespace millrace::app

@@ -23,7 +23,7 @@ std::string_view unit_of(option_kind kind) {
         case option_kind::count:
             return "whole number";
         case option_kind::share:
-            return "number from 0 to 1";
+            return "number";
         case option_kind::duration:
             return "duration";
         case option_kind::seconds:

@@ -5,6 +5,9 @@
 
 #include <millrace/url.hpp>
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 namespace millrace::app {
@@ -42,12 +45,60 @@ void take(setting& into, std::span<const given_value> source, faults& found) {
         }
         const std::string shown = without_secrets(value.shown);
         into.shown = first ? shown : into.shown + ", " + shown;
-        if (first) into.values.clear();
+        if (first) {
+            into.values.clear();
+            into.places.clear();
+        }
         first = false;
         into.values.push_back(value.text);
         into.given = true;
         into.where = value.where;
+        into.places.push_back(value.where);
         into.origin = value.where.empty() ? "flag" : value.where.substr(0, value.where.rfind(':'));
+    }
+}
+
+struct bound {
+    std::string_view lower;
+    std::string_view upper;
+};
+
+constexpr std::array<bound, 6> bounds{{
+    {"retry-min", "retry-max"},
+    {"backoff-min", "backoff-max"},
+    {"poll-min", "poll-max"},
+    {"fetch-rows", "window-rows"},
+    {"fetch-bytes", "window-bytes"},
+    {"read-bytes", "memory-bytes"},
+}};
+
+std::uint64_t measure(const setting& s) {
+    if (s.values.empty()) return 0;
+    switch (s.option->kind) {
+        case option_kind::duration:
+            return static_cast<std::uint64_t>(parse_duration(s.values.front()).value().count());
+        case option_kind::bytes:
+            return parse_bytes(s.values.front()).value();
+        default:
+            return parse_count(s.values.front()).value();
+    }
+}
+
+/// Of two values of which one bounds the other, the one that is not given follows the one that is.
+void follow_bounds(std::vector<setting>& all) {
+    const auto find = [&](std::string_view name) {
+        return std::ranges::find_if(all, [&](const setting& s) { return s.option->name == name; });
+    };
+    for (const bound& pair : bounds) {
+        const auto lower = find(pair.lower);
+        const auto upper = find(pair.upper);
+        if (lower == all.end() || upper == all.end() || lower->given == upper->given) continue;
+        if (measure(*lower) <= measure(*upper)) continue;
+        const setting& given = lower->given ? *lower : *upper;
+        setting& other = lower->given ? *upper : *lower;
+        other.values = given.values;
+        other.shown = given.shown;
+        other.origin = fmt::format("as {}", config_key(given.option->name));
     }
 }
 
@@ -86,6 +137,7 @@ settings settings::resolve(
         }
         out.settings_.push_back(std::move(s));
     }
+    follow_bounds(out.settings_);
     return out;
 }
 
@@ -105,6 +157,11 @@ const setting& settings::find(std::string_view name, option_kind kind) const {
 std::string settings::named(std::string_view name) const {
     const setting& s = find(name);
     return name_of(*s.option, s.where);
+}
+
+std::string settings::named(std::string_view name, std::size_t index) const {
+    const setting& s = find(name);
+    return name_of(*s.option, index < s.places.size() ? s.places[index] : s.where);
 }
 
 std::string settings::placed(std::string_view fault) const {

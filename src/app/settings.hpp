@@ -7,6 +7,7 @@
 
 #include <millrace/time.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,14 +22,16 @@ struct given_value {
     std::string text;   ///< Environment variables are filled in.
     std::string shown;  ///< As it was written: a secret from the environment is still its name.
     std::string where;  ///< `FILE:LINE:COLUMN`; empty for a flag.
+    bool open{false};   ///< It names variables of the environment that were not looked up.
 };
 
 struct setting {
     const option_spec* option{nullptr};
     std::vector<std::string> values;  ///< Empty: not given and no default.
     std::string shown;                ///< As it was written, without the secrets of an address.
-    std::string origin;               ///< `default`, `flag`, or `FILE:LINE`.
-    std::string where;                ///< `FILE:LINE:COLUMN`; empty unless it comes from a file.
+    std::string origin;  ///< `default`, `flag`, `FILE:LINE`, or `as KEY`, whose value it follows.
+    std::string where;   ///< `FILE:LINE:COLUMN` of the last value; empty unless it comes from a file.
+    std::vector<std::string> places{};  ///< The same of each value.
     bool given{false};
 };
 
@@ -60,6 +63,9 @@ public:
 
     /// How a message names an option: by the place of its value in the file, else as a flag.
     [[nodiscard]] std::string named(std::string_view name) const;
+
+    /// The same of one value of a list.
+    [[nodiscard]] std::string named(std::string_view name, std::size_t index) const;
 
     /// A fault of several options together, behind the place of the first that it names and the file gives.
     [[nodiscard]] std::string placed(std::string_view fault) const;

@@ -159,9 +159,10 @@ std::string dead_letter_url(const settings& values) {
 }
 
 void check_url(const settings& values, std::string_view option, url_role role, faults& found) {
-    for (const std::string& text : values.list(option)) {
-        if (const auto parsed = parse_url(text, role); !parsed)
-            found.add(fmt::format("{}: {}", values.named(option), parsed.error().detail));
+    const auto& all = values.list(option);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (const auto parsed = parse_url(all[i], role); !parsed)
+            found.add(fmt::format("{}: {}", values.named(option, i), parsed.error().detail));
     }
 }
 

@@ -128,8 +128,8 @@ TEST_F(CliConfig, CheckNamesEveryFaultByItsPlace) {
 TEST_F(CliConfig, FaultsOfEveryKindComeInTheOrderOfTheFile) {
     write(
         "m.yaml",
-        "relay:\n  outbox: kafka:x\n  lease: 3x\n  sink:\n  retry_max: 1ms\n  leese: 1s\nconsume:\n  start: "
-        "yesterday\n"
+        "relay:\n  outbox: kafka:x\n  lease: 3x\n  sink:\n  retry_min: 2ms\n  retry_max: 1ms\n  leese: 1s\n"
+        "consume:\n  start: yesterday\n"
     );
     const auto done = millrace({"config", "check", path("m.yaml")});
     EXPECT_EQ(done.status, 2);
@@ -137,8 +137,8 @@ TEST_F(CliConfig, FaultsOfEveryKindComeInTheOrderOfTheFile) {
         done.errors,
         testing::ContainsRegex(
             "^[^\n]*:2:11: outbox: [^\n]*\n[^\n]*:3:10: lease: [^\n]*\n[^\n]*:4:3: sink must "
-            "have[^\n]*\n[^\n]*:5:14: [^\n]*retry_max[^\n]*\n[^\n]*:6:3: unknown key[^\n]*\n"
-            "[^\n]*:8:10: start: [^\n]*\n$"
+            "have[^\n]*\n[^\n]*:5:14: [^\n]*retry_max[^\n]*\n[^\n]*:7:3: unknown key[^\n]*\n"
+            "[^\n]*:9:10: start: [^\n]*\n$"
         )
     );
 }
@@ -239,6 +239,20 @@ TEST_F(CliConfig, AnOpenQuoteIsTheOnlyFaultWhereItHidesTheKeysBehindIt) {
         EXPECT_THAT(done.errors, HasSubstr("m.yaml:"));
         EXPECT_THAT(done.errors, testing::Not(HasSubstr("is missing"))) << end;
     }
+}
+
+TEST_F(CliConfig, AFileForBothCommandsNeedsTheVariablesOfTheOneThatRunsAlone) {
+    make_outbox();
+    make_stream();
+    write(
+        "m.yaml",
+        "relay: {outbox: \"" + outbox() + "\", sink: \"" + sink() +
+            "\"}\nconsume: {state: \"${ENV:NOWHERE}\"}\n"
+    );
+    ok({"relay", "--config", path("m.yaml"), "--once"});
+    const auto all = millrace({"config", "check", path("m.yaml")});
+    EXPECT_EQ(all.status, 2);
+    EXPECT_THAT(all.errors, HasSubstr("needs the environment variable \"NOWHERE\""));
 }
 
 TEST_F(CliConfig, FlagsWinOverTheFile) {

@@ -27,12 +27,12 @@ result<void> group_options::validate() const {
         {"group option shard_list_every", shard_list_every},
         {"group option discover_every", discover_every},
         {"group option checkpoint_every", checkpoint_every},
-        {"group option drain_limit", drain_limit},
         {"group option tidy_after", tidy_after},
     };
     for (const auto& span : spans) {
         if (auto ok = check_span(span.name, span.value); !ok) return ok;
     }
+    if (auto ok = check_span("group option drain_limit", drain_limit, zero_span::allowed); !ok) return ok;
     if (tick > tick_max) {
         return fail(
             errc::invalid_config,

@@ -50,12 +50,12 @@ result<void> relay_options::validate() const {
         {"relay option poll_max", poll_max},
         {"relay option gap_probe_every", gap_probe_every},
         {"relay option sweep_every", sweep_every},
-        {"relay option drain_limit", drain_limit},
     };
     for (const auto& span : spans) {
         if (auto ok = check_span(span.name, span.value); !ok) return ok;
     }
     if (auto ok = check_span("relay option delete_delay", delete_delay, zero_span::allowed); !ok) return ok;
+    if (auto ok = check_span("relay option drain_limit", drain_limit, zero_span::allowed); !ok) return ok;
     if (rows_per_second > rows_per_second_max)
         return wrong(fmt::format(
             "relay option rows_per_second is {}; it must be at most {}, or 0 for no limit",

@@ -47,6 +47,18 @@ TEST_F(CommandLine, FlagsAreTakenWithTheirValues) {
     EXPECT_THAT(values, testing::UnorderedElementsAre("outbox=sqlite:a", "value=", "key=-x", "header=a=[1]"));
 }
 
+TEST_F(CommandLine, HelpOfAnUnknownCommandIsAnsweredWithTheNearestOne) {
+    EXPECT_EQ(parse({"help", "realy"}).help, "");
+    EXPECT_THAT(found.lines(), ElementsAre("unknown command \"realy\"; did you mean \"relay\"?"));
+    EXPECT_THAT(
+        faults_of("help outbox statz"),
+        ElementsAre("unknown command \"outbox statz\"; did you mean \"outbox stats\"?")
+    );
+    EXPECT_THAT(faults_of("help relay now"), ElementsAre(HasSubstr("unknown command \"relay now\"")));
+    EXPECT_THAT(parse({"help", "outbox", "dead"}).help, HasSubstr("Usage: millrace outbox dead COMMAND"));
+    EXPECT_THAT(found.lines(), IsEmpty());
+}
+
 TEST_F(CommandLine, UnknownCommandsAreAnsweredWithTheNearestOne) {
     EXPECT_THAT(faults_of("realy"), ElementsAre("unknown command \"realy\"; did you mean \"relay\"?"));
     EXPECT_THAT(

@@ -3,6 +3,8 @@
 #include "output.hpp"
 #include "settings.hpp"
 
+#include <millrace/options.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -50,6 +52,26 @@ TEST_F(Config, AnUnknownKeyIsAnsweredWithTheNearestOne) {
         faults_of("realy:\n  lease: 3s\n"),
         ElementsAre("m.yaml:1:1: unknown section \"realy\"; did you mean \"relay\"?")
     );
+}
+
+TEST_F(Config, VariablesOfASectionThatIsNotUsedAreNotLookedUp) {
+    const std::string text =
+        "relay:\n  sink: local:${ENV:SINK}\nconsume:\n  state: x${ENV:STATE}y\n  lease: 3s\n";
+    const environment of_relay = [](const std::string& name) {
+        return name == "SINK" ? std::optional<std::string>("a.db") : std::nullopt;
+    };
+    const auto values = parse_config("m.yaml", text, of_relay, found, "relay");
+    EXPECT_THAT(found.lines(), IsEmpty());
+    EXPECT_EQ(values.at("relay")[0].text, "local:a.db");
+    EXPECT_FALSE(values.at("relay")[0].open);
+    EXPECT_TRUE(values.at("consume")[0].open);
+    EXPECT_FALSE(values.at("consume")[1].open);
+
+    (void)parse_config("m.yaml", text, of_relay, found);
+    EXPECT_THAT(found.lines(), ElementsAre(HasSubstr("needs the environment variable \"STATE\"")));
+    found = {};
+    (void)parse_config("m.yaml", "consume: {state: \"${ENV:STATE\"}\n", no_variable, found, "relay");
+    EXPECT_THAT(found.lines(), ElementsAre(HasSubstr("lacks the closing brace")));
 }
 
 TEST_F(Config, ADoubledKeyOrSectionIsAFault) {
@@ -405,7 +427,100 @@ TEST_F(Settings, ALeaderByKafkaNeedsAGroup) {
         faults_with({{"leader", "kafka", "kafka", ""}, {"leader-group", "a b", "a b", ""}}),
         ElementsAre(HasSubstr("leadership option group is \"a b\""))
     );
-    EXPECT_THAT(faults_with({{"leader", "kafka", "kafka", ""}, {"leader-group", "g", "g", ""}}), IsEmpty());
+    EXPECT_THAT(
+        faults_with({{"leader", "kafka", "kafka", ""}, {"leader-group", "g", "g", ""}}),
+        ElementsAre(
+            "--leader: kafka needs brokers, and the sink has none; give --leader-kafka kafka://HOST:PORT"
+        )
+    );
+    EXPECT_THAT(
+        faults_with(
+            {{"leader", "kafka", "kafka", ""},
+             {"leader-group", "g", "g", ""},
+             {"leader-kafka", "kafka://h:1", "kafka://h:1", ""}}
+        ),
+        IsEmpty()
+    );
+}
+
+TEST_F(Settings, AnOptionOfAnElectionThatIsNotHeldIsAFault) {
+    for (const auto& [option, value] : std::initializer_list<std::pair<std::string, std::string>>{
+             {"leader-group", "shop"},
+             {"leader-topic", "shop.neli"},
+             {"leader-kafka", "kafka://h:9092"},
+             {"leader-name", "relay-1"},
+             {"fleet", "shops"}}) {
+        const settings values = resolve(
+            {{"outbox", "sqlite:a", "sqlite:a", ""}, {"sink", "local:b", "local:b", ""}},
+            {{option, value, value, ""}}
+        );
+        values.command().check(values, found);
+        EXPECT_THAT(found.lines(), ElementsAre(testing::StartsWith("--" + option + ": "))) << option;
+    }
+    leadership_options stray;
+    stray.group = "shop";
+    EXPECT_FALSE(stray.validate());
+    stray.by = leadership_way::kafka_group;
+    EXPECT_TRUE(stray.validate());
+}
+
+TEST_F(Settings, EachValueOfAListIsNamedByItsOwnPlace) {
+    const settings values = resolve(
+        {{"outbox", "sqlit:a", "sqlit:a", "m.yaml:3:7"},
+         {"outbox", "sqlite:b", "sqlite:b", "m.yaml:4:7"},
+         {"outbox", "sqlite:c", "sqlite:c", "m.yaml:5:7"},
+         {"sink", "local:b", "local:b", "m.yaml:6:7"}},
+        {}
+    );
+    values.command().check(values, found);
+    EXPECT_THAT(found.lines(), ElementsAre(testing::StartsWith("m.yaml:3:7: outbox: ")));
+}
+
+TEST_F(Settings, EveryDocumentedLimitCanBeUsedAlone) {
+    for (const std::string path : {"relay", "consume"}) {
+        const command_spec& command = *find_command(path);
+        std::vector<given_value> needed;
+        for (const option_spec& option : command.options) {
+            const std::string example{option.example};
+            if (option.required) needed.push_back({std::string{option.name}, example, example, ""});
+        }
+        for (const option_spec& option : command.options) {
+            for (const std::string& limit : {std::string{option.least}, std::string{option.most}}) {
+                if (limit.empty()) continue;
+                found = {};
+                const settings values = settings::resolve(
+                    command,
+                    needed,
+                    std::vector<given_value>{{std::string{option.name}, limit, limit, ""}},
+                    true,
+                    found
+                );
+                command.check(values, found);
+                EXPECT_THAT(found.lines(), IsEmpty()) << path << " --" << option.name << " " << limit;
+            }
+        }
+    }
+}
+
+TEST_F(Settings, AValueThatFollowsItsBoundIsShownWithIt) {
+    const settings values =
+        resolve({}, {{"window-bytes", "2MiB", "2MiB", ""}, {"fetch-rows", "30000", "30000", ""}});
+    EXPECT_EQ(values.bytes("fetch-bytes"), 2U << 20);
+    EXPECT_EQ(values.count("window-rows"), 30'000U);
+    for (const setting& s : values.all()) {
+        if (s.option->name == "fetch-bytes") {
+            EXPECT_EQ(s.origin, "as window_bytes");
+        }
+    }
+}
+
+TEST_F(Settings, TwoValuesThatContradictEachOtherAreStillAFault) {
+    const settings values = resolve(
+        {{"outbox", "sqlite:a", "sqlite:a", ""}, {"sink", "local:b", "local:b", ""}},
+        {{"fetch-bytes", "3MiB", "3MiB", ""}, {"window-bytes", "2MiB", "2MiB", ""}}
+    );
+    values.command().check(values, found);
+    EXPECT_THAT(found.lines(), ElementsAre(HasSubstr("window_bytes")));
 }
 
 TEST_F(Settings, AnOptionGivenTwiceIsAFault) {
