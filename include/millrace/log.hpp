@@ -17,7 +17,7 @@ struct log_field {
     std::string value;
 };
 
-/// Receives log lines. Must be callable from any thread and must not block for long.
+/// Receives log lines. Must be callable from any thread, not block for long, and not throw.
 class log_sink {
 public:
     virtual ~log_sink() = default;

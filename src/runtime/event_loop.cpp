@@ -1,6 +1,7 @@
 #include "event_loop.hpp"
 
 #include "assert.hpp"
+#include "guarded_log.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +45,7 @@ std::mt19937_64 seeded_engine() {
 struct event_loop::impl {
     using key = std::pair<mono_time, timer>;
 
-    explicit impl(log_sink& sink) : log(&sink), timer_fd(context, make_timer_fd()), signals(context) {
+    explicit impl(log_sink& sink) : log(sink), timer_fd(context, make_timer_fd()), signals(context) {
         wait_for_timer();
     }
 
@@ -95,7 +96,7 @@ struct event_loop::impl {
         });
     }
 
-    log_sink* log;
+    guarded_log log;
     std::mt19937_64 random{seeded_engine()};
     asio::io_context context{1};
     asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
@@ -147,7 +148,7 @@ void event_loop::post(std::function<void()> what) {
 }
 
 log_sink& event_loop::log() {
-    return *impl_->log;
+    return impl_->log;
 }
 
 void event_loop::run() {

@@ -1,7 +1,8 @@
 /// Threads that run handlers, fed through a bounded queue.
 ///
-/// `run` may be called from any thread. When the queue is full it blocks: a consumer has at most one job a
-/// shard under way, so the bound is only met with more shards than it, and the loop then rightly waits.
+/// `run` may be called from any thread. When the queue is full it blocks. A consumer has at most one job a
+/// shard under way and calls it on its loop, which must never wait: the default is beyond any number of
+/// shards.
 #pragma once
 
 #include "consumer_driver.hpp"
@@ -26,7 +27,7 @@ public:
     /// At most four, and no more than the machine has cores.
     [[nodiscard]] static std::size_t default_threads() noexcept;
 
-    explicit worker_pool(std::size_t threads = default_threads(), std::size_t queue_max = 4096);
+    explicit worker_pool(std::size_t threads = default_threads(), std::size_t queue_max = 1'000'000);
 
     /// Drops what has not begun and waits for what has: a handler is never cut off.
     ~worker_pool() override;

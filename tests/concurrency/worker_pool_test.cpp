@@ -11,6 +11,23 @@
 namespace millrace {
 namespace {
 
+TEST(WorkerPool, TheLoopOfAConsumerOfThousandsOfShardsDoesNotWaitForSlowHandlers) {
+    std::latch go(1);
+    std::atomic<int> ran{0};
+    std::latch all(10'000);
+    worker_pool pool(1);
+    for (int i = 0; i < 10'000; ++i) {
+        pool.run([&] {
+            go.wait();
+            ++ran;
+            all.count_down();
+        });
+    }
+    EXPECT_EQ(ran, 0) << "all are queued before the first has ended";
+    go.count_down();
+    all.wait();
+}
+
 TEST(WorkerPool, RunsEveryJobOnceWithManyFeedersAndAQueueOfTwo) {
     std::atomic<int> ran{0};
     std::latch all(400);

@@ -1,6 +1,7 @@
 // Callbacks of a consumer and a relay that throw.
 #include "pipeline.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -42,6 +43,29 @@ TEST_F(Callbacks, AConsumersThatThrowsEndsTheRunInOrderAndAbortIsStillSafe) {
     const auto begun = std::chrono::steady_clock::now();
     EXPECT_TRUE(consumer(next, handler).run());
     EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s) << "the leases were given back";
+}
+
+TEST_F(Callbacks, ALogThatThrowsCostsItsLinesAndNothingElse) {
+    class throwing_log final : public log_sink {
+    public:
+        [[nodiscard]] bool enabled(log_level) const noexcept override { return true; }
+        void write(log_level, std::string_view event, std::initializer_list<log_field> fields) override {
+            if (event != "log.threw" && lines++ % 2 == 0) fail_here();
+            if (event == "log.threw") told += std::stoul(fields.begin()->value);
+        }
+        std::atomic<std::size_t> lines{0};
+        std::atomic<std::size_t> told{0};
+    } log;
+    shop.commit({numbered(1, 1)});
+    auto relaying = files.relay();
+    relaying.log = &log;
+    EXPECT_TRUE(relay(relaying).run());
+    auto consuming = files.consumer("w");
+    consuming.log = &log;
+    consuming.idle_exit = 0s;
+    EXPECT_TRUE(consumer(consuming, handler).run());
+    EXPECT_GT(log.lines, 1U);
+    EXPECT_GT(log.told, 0U);
 }
 
 TEST_F(Callbacks, ARelaysThatThrowsEndsTheRunInOrder) {

@@ -175,12 +175,12 @@ std::string holders(const pieces& p) {
         return fmt::format("(extract(epoch FROM clock_timestamp() - {}) * 1000)::bigint", since);
     };
     return fmt::format(
-        "SELECT DISTINCT l.pid, {}, {} FROM (SELECT pid, virtualtransaction FROM pg_locks WHERE {}) l LEFT "
+        "SELECT l.pid, max({}), max({}) FROM (SELECT pid, virtualtransaction FROM pg_locks WHERE {}) l LEFT "
         "JOIN pg_stat_activity a ON a.pid = l.pid LEFT JOIN pg_locks t ON l.pid IS NULL AND "
         "t.virtualtransaction = l.virtualtransaction AND t.locktype = 'transactionid' LEFT JOIN "
         "pg_prepared_xacts x ON x.transaction = t.transactionid WHERE NOT EXISTS (SELECT 1 FROM pg_locks m "
         "WHERE m.virtualtransaction = l.virtualtransaction AND m.locktype = 'advisory' AND m.classid = {} "
-        "AND m.objid = {}) ORDER BY 2 DESC NULLS LAST LIMIT 10",
+        "AND m.objid = {}) GROUP BY l.pid ORDER BY 2 DESC NULLS LAST LIMIT 10",
         age("coalesce(a.xact_start, x.prepared)"),
         age("a.query_start"),
         p.locks,
