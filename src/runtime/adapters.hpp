@@ -95,11 +95,11 @@ struct outbox_roles {
     std::string relay;
 };
 
-/// The SQL that `init_outbox` would run on an empty database, with the least rights of the roles. Pure.
+/// The SQL that `init_outbox` would run on an empty database, with the least rights of the roles. PostgreSQL is asked.
 [[nodiscard]] result<std::string> outbox_script(const url& where, const outbox_roles& roles);
 
 struct sink_options {
-    /// When set, each record gets the header `millrace-outbox` with "EPOCH OUTBOX", by which a consumer can
+    /// When set, each record gets the header `millrace-outbox` with "EPOCH ID", by which a consumer can
     /// drop what a woken zombie still sends.
     std::optional<std::string> outbox;
 

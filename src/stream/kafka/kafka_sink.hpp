@@ -26,7 +26,7 @@ struct kafka_sink_options {
     /// `producer.id.expiration.ms` (a day by default).
     nanoseconds idle_partition{std::chrono::minutes{1}};
 
-    /// When set, each record gets the header `millrace-outbox` with "EPOCH OUTBOX", by which a consumer can
+    /// When set, each record gets the header `millrace-outbox` with "EPOCH ID", by which a consumer can
     /// drop what is older.
     std::optional<std::string> outbox;
 

@@ -26,7 +26,7 @@ struct local_sink_options {
     local_limits limits;
     local_clock clock{system_wall_time};
 
-    /// When set, each record gets the header `millrace-outbox` with "EPOCH OUTBOX", by which a consumer can
+    /// When set, each record gets the header `millrace-outbox` with "EPOCH ID", by which a consumer can
     /// drop what is older.
     std::optional<std::string> outbox;
 
