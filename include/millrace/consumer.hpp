@@ -44,8 +44,8 @@ struct consumer_status {
     std::uint64_t leases_released{0};  ///< Given back.
     std::uint64_t leases_lost{0};      ///< To another worker, or with the session.
     std::uint64_t shards_finished{0};
-    std::uint64_t gaps_reported{0};    ///< Records that the stream dropped before they were read.
-    std::uint64_t shards_stopped{0};   ///< By the failure policy.
+    std::uint64_t gaps_reported{0};   ///< Not records: a lease that found some dropped before they were read.
+    std::uint64_t shards_stopped{0};  ///< By the failure policy.
     std::uint64_t records_at_risk{0};  ///< Acknowledged and not yet in a checkpoint: repeated after a crash.
     std::uint64_t bytes_in_memory{0};
     bool idle{false};  ///< At the tip of every shard held.
@@ -66,14 +66,14 @@ struct consumer_status {
 };
 
 struct consumer_settings {
-    std::string stream;  ///< `local:PATH/STREAM`
+    std::string stream;  ///< An address, as the others; see `<millrace/url.hpp>`.
     std::string group;   ///< Workers of the same name and state share the stream.
-    std::string state;   ///< `sqlite:PATH`: where leases and checkpoints are kept.
+    std::string state;   ///< Where leases and checkpoints are kept.
 
     millrace::worker_id worker;  ///< Empty: made from host, process and a random number.
     group_options sharing;       ///< With the start position and `all_shards`.
     shard_options reading;       ///< With the failure policy; the drain limit is that of `sharing`.
-    std::string dead_letters;    ///< `sqlite:PATH` (an outbox) or `local:PATH/STREAM`; for that policy only.
+    std::string dead_letters;    ///< For that policy only.
 
     nanoseconds lease{std::chrono::seconds{10}};  ///< A dead worker's shards move after this time.
     std::size_t threads{0};                       ///< For handlers; 0: four, or as many as there are cores.

@@ -24,7 +24,7 @@ namespace millrace {
 
 struct group_settings {
     std::string name;
-    std::string state;                   ///< `sqlite:PATH`: where leases and positions are kept.
+    std::string state;                   ///< An address: where leases and positions are kept.
     std::vector<std::string> resources;  ///< What is shared; the same names in every worker.
 
     millrace::worker_id worker;  ///< Empty: made from host, process and a random number.

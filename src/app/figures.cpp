@@ -91,7 +91,9 @@ std::vector<figure> figures_of(const consumer_status& s) {
         total("leases_lost_total", "Shards lost to other workers, or with the session", s.leases_lost),
         total("shards_finished_total", "Shards processed to their end", s.shards_finished),
         total(
-            "gaps_reported_total", "Records that the stream dropped before they were read", s.gaps_reported
+            "gaps_reported_total",
+            "Leases that found that the stream had dropped records before they were read",
+            s.gaps_reported
         ),
         total("shards_stopped_total", "Shards stopped by the failure policy", s.shards_stopped),
         gauge("records_at_risk", "Records acknowledged and not yet in a checkpoint", s.records_at_risk),

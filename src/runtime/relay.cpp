@@ -7,6 +7,7 @@
 #include "outbox_relay.hpp"
 #include "relay_sum.hpp"
 #include "start_checks.hpp"
+#include "text/span_limit.hpp"
 
 #include <millrace/relay.hpp>
 #include <millrace/url.hpp>
@@ -79,6 +80,14 @@ result<relay_urls> check(const relay_settings& settings) {
         wrong(fmt::format("outbox {} is named twice; name it once", end->given));
     }
     if (auto sink = read(settings.sink, url_role::sink)) urls.sink = std::move(*sink);
+    if (!settings.outbox_id.empty() && urls.outboxes.size() > 1)
+        wrong("outbox_id names one outbox, and there are several; leave it out, or run a relay for each");
+    for (const auto& [name, span] :
+         {std::pair{"lease", settings.lease},
+          std::pair{"idle_partition", settings.idle_partition},
+          std::pair{"throughput_every", settings.throughput_every}}) {
+        if (const auto valid = check_span(name, span); !valid) add_fault(faults, valid.error());
+    }
     if (const auto valid = settings.tuning.validate(); !valid) add_fault(faults, valid.error());
     if (const auto valid = settings.leadership.validate(); !valid) add_fault(faults, valid.error());
     if (!settings.fleet_state.empty()) {

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace millrace::test {
@@ -355,6 +356,24 @@ TEST(PostgresOutbox, SaysWhoMayStillFillAGap) {
     EXPECT_TRUE(seen.oldest_age);
     ASSERT_EQ(seen.holders.size(), 1u);
     EXPECT_EQ(seen.holders[0].pid, writer.backend());
+    EXPECT_TRUE(seen.holders[0].transaction_age);
+}
+
+TEST(PostgresOutbox, PreparedTransactionsAreToldAsOneWithTheAgeOfTheOldest) {
+    outbox_place place;
+    auto writer = place.session();
+    const auto name = [&](int n) { return fmt::format("'holder-{}-{}'", writer.backend(), n); };
+    for (const int n : {1, 2}) {
+        writer.execute(place.on("BEGIN; INSERT INTO {} (topic) VALUES ('orders')"));
+        writer.execute("PREPARE TRANSACTION " + name(n));
+    }
+    loop_host home;
+    postgres_outbox source(home, {.server = place.server()});
+    const auto seen = sure(home.await<outbox_look>([&](auto done) { source.look(std::move(done)); }));
+    for (const int n : {1, 2})
+        writer.execute("ROLLBACK PREPARED " + name(n));
+    ASSERT_EQ(seen.holders.size(), 1u) << "one series of a name and its labels";
+    EXPECT_EQ(seen.holders[0].pid, 0);
     EXPECT_TRUE(seen.holders[0].transaction_age);
 }
 

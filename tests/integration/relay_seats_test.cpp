@@ -130,6 +130,14 @@ TEST_F(RelaySeats, AnOutboxThatIsNamedTwiceOrMissingIsSaidAtTheStart) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::invalid_config);
 
+    auto named = settings(2);
+    named.outbox_id = "shop";
+    named.lease = 0s;
+    const auto impossible = relay(named).run();
+    ASSERT_FALSE(impossible);
+    EXPECT_NE(impossible.error().detail.find("outbox_id names one outbox"), std::string::npos);
+    EXPECT_NE(impossible.error().detail.find("lease"), std::string::npos) << impossible.error().detail;
+
     auto missing = settings(1);
     missing.outboxes.push_back("sqlite:" + shops[0].files.folder.file("nowhere.db"));
     const auto nowhere = relay(missing).run();

@@ -305,9 +305,10 @@ TEST_F(Settings, FaultyValuesAreNamedByTheirPlace) {
 TEST_F(Settings, FaultsOfMeaningAreNamedByThePlaceOfTheValue) {
     const settings values = resolve(
         {{"outbox", "kafka:x", "kafka:x", "m.yaml:2:11"},
-         {"retry-max", "1ms", "1ms", "m.yaml:5:14"},
+         {"retry-min", "2ms", "2ms", "m.yaml:5:14"},
+         {"retry-max", "1ms", "1ms", "m.yaml:6:14"},
          {"admin", "nowhere", "nowhere", "m.yaml:4:10"},
-         {"worker", "w", "w", "m.yaml:6:11"}},
+         {"worker", "w", "w", "m.yaml:7:11"}},
         {{"sink", "sqlite:y", "sqlite:y", ""}}
     );
     values.command().check(values, found);
@@ -419,12 +420,17 @@ TEST_F(Settings, ALeaderByKafkaNeedsAGroup) {
         faults_with(
             {{"leader", "kafka", "kafka", ""},
              {"leader-group", "g", "g", ""},
+             {"leader-kafka", "kafka://h:1", "kafka://h:1", ""},
              {"fleet-state", "sqlite:f", "sqlite:f", ""}}
         ),
         ElementsAre(HasSubstr("a fleet shares its outboxes out by leases"))
     );
     EXPECT_THAT(
-        faults_with({{"leader", "kafka", "kafka", ""}, {"leader-group", "a b", "a b", ""}}),
+        faults_with(
+            {{"leader", "kafka", "kafka", ""},
+             {"leader-kafka", "kafka://h:1", "kafka://h:1", ""},
+             {"leader-group", "a b", "a b", ""}}
+        ),
         ElementsAre(HasSubstr("leadership option group is \"a b\""))
     );
     EXPECT_THAT(
