@@ -19,7 +19,7 @@ TEST(GroupOptions, TheDefaultsAreValidAndEachLimitIsNamed) {
         "group option shard_list_every is 9223372036.854776 s; it must be at most 365 days"
     );
     EXPECT_EQ(refusal([](auto& o) { o.tidy_after = std::chrono::hours{24 * 365}; }), "accepted");
-    EXPECT_NE(refusal([](auto& o) { o.drain_limit = 0s; }).find("drain_limit"), std::string::npos);
+    EXPECT_NE(refusal([](auto& o) { o.drain_limit = -1s; }).find("drain_limit"), std::string::npos);
     EXPECT_NE(
         refusal([](auto& o) { o.checkpoint_records = 0; }).find("checkpoint_records"), std::string::npos
     );
