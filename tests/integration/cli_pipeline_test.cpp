@@ -251,15 +251,15 @@ TEST_F(CliPipeline, DescribeShowsShardsAndTheirParents) {
 }
 
 TEST_F(CliPipeline, ParkedRowsAreListedAndPutBack) {
-    ok({"outbox", "put", "--outbox", outbox(), "--topic", "bills", "--key", "7", "--value", "v"});
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", "bills 1", "--key", "7", "--value", "v"});
     const auto relayed = millrace(relay_once());
     EXPECT_EQ(relayed.status, 1);
     const std::string dead = ok({"outbox", "dead", "list", "--outbox", outbox(), "--json"});
-    EXPECT_THAT(dead, testing::StartsWith("[{\"id\":1,\"topic\":\"bills\",\"key\":\"7\",\"reason\":\""));
+    EXPECT_THAT(dead, testing::StartsWith("[{\"id\":1,\"topic\":\"bills 1\",\"key\":\"7\",\"reason\":\""));
     EXPECT_THAT(ok({"outbox", "dead", "show", "--outbox", outbox(), "1"}), HasSubstr("\"value\":\"v\""));
     EXPECT_EQ(ok({"outbox", "dead", "retry", "--outbox", outbox(), "--id", "1"}), "put back 1 event\n");
-    ok({"stream", "create", "--stream", stream("bills"), "--shards", "1"});
-    ok(relay_once());
+    EXPECT_EQ(millrace(relay_once()).status, 1) << "no stream can have that name, so it comes back";
+    ok({"outbox", "dead", "drop", "--outbox", outbox(), "--id", "1"});
     const auto none = millrace({"outbox", "dead", "drop", "--outbox", outbox(), "--id", "1"});
     EXPECT_EQ(none.status, 1);
 }
