@@ -265,7 +265,7 @@ TEST_F(CliDamage, ARelayOnceSaysHowManyRowsWaitBecauseOfAPause) {
 }
 
 TEST_F(CliDamage, AParkedRowIsOneRow) {
-    put(1, "bills");
+    put(1, "bills 1");
     const auto done = millrace(relay_once());
     EXPECT_EQ(done.status, 1);
     EXPECT_THAT(done.errors, HasSubstr("1 row of " + outbox() + " was parked (id 1); see"));
