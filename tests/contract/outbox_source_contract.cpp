@@ -3,6 +3,7 @@
 #include "contract/outbox_worlds.hpp"
 
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -118,6 +119,18 @@ TEST_P(OutboxSource, DeletesExactlyTheDeliveredRangesAndCountsRows) {
     EXPECT_THAT(rows(), ElementsAre(all[2], all[4], all[5]));
     EXPECT_EQ(remove({{row_id{all[0]}, row_id{all[1]}}}), 0u) << "deleting again is harmless";
     EXPECT_EQ(remove({}), 0u);
+}
+
+TEST_P(OutboxSource, ReadsSweepsAndDeletesTheHighestIdThatThereIs) {
+    const auto highest = row_id{std::numeric_limits<std::int64_t>::max()};
+    const auto low = put(an_event("a"));
+    world->put_at(row_id{highest.value() - 1}, an_event("b"));
+    world->put_at(highest, an_event("b"));
+    EXPECT_THAT(rows(), ElementsAre(low, highest.value() - 1, highest.value()));
+    EXPECT_THAT(ids(fetch({.after = highest}).ahead), IsEmpty());
+    EXPECT_THAT(ids(fetch({.after = highest, .until = highest}).ahead), IsEmpty());
+    EXPECT_EQ(remove({{row_id{highest.value() - 1}, highest}}), 2u);
+    EXPECT_THAT(rows(), ElementsAre(low));
 }
 
 TEST_P(OutboxSource, TellsAStaleOwnerThatNothingOfItsRowsWasDeleted) {

@@ -3,6 +3,7 @@
 #include "integration/postgres_relay.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <set>
 #include <thread>
@@ -58,6 +59,43 @@ TEST_F(PostgresWindow, ForgetsARolledBackIdAndWaitsForNothing) {
     EXPECT_TRUE(relay.settles());
     EXPECT_EQ(relay.driver().counters().gaps, 0u);
     EXPECT_THAT(relay.sink.ids(), ElementsAre(high));
+}
+
+TEST_F(PostgresWindow, DeliversAndDeletesTheHighestIdThatThereIs) {
+    postgres_relay relay(place);
+    const auto highest = std::numeric_limits<std::int64_t>::max();
+    for (int life = 0; life < 2; ++life) {
+        place.run(fmt::format(
+            "INSERT INTO {{}} (id, topic, key) OVERRIDING SYSTEM VALUE VALUES ({}, 'orders', 'max')", highest
+        ));
+        ASSERT_TRUE(relay.settles());
+        EXPECT_EQ(place.sql.number(place.on("SELECT count(*) FROM {}")), 0);
+        EXPECT_EQ(relay.sink.ids().back(), highest);
+        const auto low = place.put("low");
+        ASSERT_TRUE(relay.until([&] { return relay.sink.ids().back() == low; }));
+        ASSERT_TRUE(relay.settles());
+        relay.restart();
+    }
+}
+
+TEST_F(PostgresWindow, AfterAnExplicitHighIdOneSweepFindsWhereTheSequenceStandsAndLaterRowsComeAtOnce) {
+    auto options = postgres_relay::quick();
+    options.sweep_every = std::chrono::seconds{3};
+    postgres_relay relay(place, options);
+    place.put("first");
+    place.run(
+        "INSERT INTO {} (id, topic, key) OVERRIDING SYSTEM VALUE VALUES (1000000000000, 'orders', 'high')"
+    );
+    ASSERT_TRUE(relay.delivers(2));
+    place.put("waits for the sweep");
+    ASSERT_TRUE(relay.delivers(3));
+    const auto began = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < 10; ++i) {
+        place.put("k");
+        ASSERT_TRUE(relay.delivers(4 + i));
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 10s) << "a sweep each would take 30 s";
+    EXPECT_TRUE(relay.settles());
 }
 
 TEST_F(PostgresWindow, AnUnrelatedOpenTransactionHoldsNoGap) {

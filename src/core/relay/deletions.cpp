@@ -28,7 +28,8 @@ std::vector<id_range> deletions::next(mono_time now, std::size_t rows_max, nanos
         oldest_ = waiting_.empty() ? std::nullopt : std::optional(now);
     }
     for (const auto id : leaving_) {
-        const auto adjacent = !ranges.empty() && ranges.back().last.value() + 1 == id.value();
+        const auto adjacent =
+            !ranges.empty() && ranges.back().last < id && ranges.back().last.value() + 1 == id.value();
         if (adjacent) {
             ranges.back().last = id;
         } else {

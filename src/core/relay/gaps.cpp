@@ -73,40 +73,77 @@ void gap_set::revive_up_to(row_id last, std::uint64_t round) {
     gaps_.erase(gaps_.begin(), end);
     gaps_.insert(gaps_.begin(), {{lowest, last}, round});
     merged_ = true;
+    count_kept();
+}
+
+void gap_set::keep_behind(row_id last, row_id end) {
+    drop_kept();
+    if (last >= end) return;
+    auto first = after(last);
+    auto next = at_or_above(first);
+    if (next < gaps_.size() && gaps_[next].ids.first <= first) {
+        if (gaps_[next].ids.last >= end) return;
+        first = after(gaps_[next++].ids.last);
+    }
+    const auto ids = static_cast<std::uint64_t>(end.value()) - static_cast<std::uint64_t>(first.value()) + 1;
+    if (ids > kept_max) end = row_id{first.value() + static_cast<std::int64_t>(kept_max) - 1};
+    if (next < gaps_.size()) end = std::min(end, before(gaps_[next].ids.first));
+    if (first > end) return;
+    gaps_.insert(gaps_.begin() + static_cast<std::ptrdiff_t>(next), {{first, end}, never_dead});
+    kept_ = 1;
+}
+
+void gap_set::drop_kept() {
+    if (kept_ == 0) return;
+    std::erase_if(gaps_, [](const gap& g) { return g.round == never_dead; });
+    kept_ = 0;
+}
+
+void gap_set::count_kept() {
+    const auto is_kept = [](const gap& g) { return g.round == never_dead; };
+    kept_ = std::any_of(gaps_.begin(), gaps_.end(), is_kept) ? 1 : 0;
 }
 
 void gap_set::cut_above(row_id last) {
     while (!gaps_.empty() && gaps_.back().ids.first > last)
         gaps_.pop_back();
     if (!gaps_.empty()) gaps_.back().ids.last = std::min(gaps_.back().ids.last, last);
+    count_kept();
 }
 
-bool gap_set::fill(row_id id) {
+gap_set::filled gap_set::fill(row_id id) {
     const auto index = at_or_above(id);
-    if (index == gaps_.size() || gaps_[index].ids.first > id) return false;
+    if (index == gaps_.size() || gaps_[index].ids.first > id) return filled::no;
     auto& hit = gaps_[index];
+    const bool kept = hit.round == never_dead;
     if (hit.ids.first == id && hit.ids.last == id) {
         gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(index));
     } else if (hit.ids.first == id) {
         hit.ids.first = after(id);
     } else if (hit.ids.last == id) {
         hit.ids.last = before(id);
+        if (kept) hit.round = no_round;
     } else {
         const auto upper = gap{{after(id), hit.ids.last}, hit.round};
         hit.ids.last = before(id);
+        if (kept) hit.round = no_round;  // what was skipped is a gap like any other
         gaps_.insert(gaps_.begin() + static_cast<std::ptrdiff_t>(index) + 1, upper);
     }
-    return true;
+    if (!kept) return filled::gap;
+    count_kept();
+    return filled::kept;
 }
 
 void gap_set::drop_dead(id_range probed, std::uint64_t cleared_below) {
     std::erase_if(gaps_, [&](const gap& g) {
         return g.round < cleared_below && g.ids.first >= probed.first && g.ids.last <= probed.last;
     });
-    if (gaps_.empty()) merged_ = false;
+    if (empty()) merged_ = false;
 }
 
 void gap_set::enforce_limit() {
+    if (gaps_.size() <= limit_) return;
+    drop_kept();
     if (gaps_.size() <= limit_) return;
     // To three quarters, so that the next gap does not merge again; rounded so that a limit of 1 works.
     const auto excess = gaps_.size() - std::max<std::size_t>(1, limit_ - limit_ / 4);
@@ -136,6 +173,7 @@ void gap_set::enforce_limit() {
 
 void gap_set::clear() {
     gaps_.clear();
+    kept_ = 0;
     merged_ = false;
 }
 
@@ -145,8 +183,10 @@ bool gap_set::contains(row_id id) const {
 }
 
 std::optional<row_id> gap_set::first() const {
-    if (gaps_.empty()) return std::nullopt;
-    return gaps_.front().ids.first;
+    for (const auto& g : gaps_) {
+        if (g.round != never_dead) return g.ids.first;
+    }
+    return std::nullopt;
 }
 
 std::vector<id_range> gap_set::ranges(row_id from) const {

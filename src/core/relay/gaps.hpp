@@ -47,11 +47,18 @@ public:
     /// Takes everything up to `last` for a gap again, as if skipped in `round`.
     void revive_up_to(row_id last, std::uint64_t round);
 
+    /// Where rows were found that no gap covered, more will come: the ids behind `last` up to `end` are
+    /// probed, too, so many of them that dead entries of an index cost little, until it is called again. They
+    /// are never dead, and no gap in other respects: nothing waits for them.
+    void keep_behind(row_id last, row_id end);
+
     /// Forgets all gaps above `last`.
     void cut_above(row_id last);
 
-    /// A row with this id was read: it is no gap any more. False when it was none.
-    bool fill(row_id id);
+    enum class filled : std::uint8_t { no, gap, kept };
+
+    /// A row with this id was read: it is no gap any more. `no` when it was none.
+    filled fill(row_id id);
 
     /// Drops what a probe missed: the gaps within `probed` of rounds below `cleared_below`.
     void drop_dead(id_range probed, std::uint64_t cleared_below);
@@ -62,18 +69,20 @@ public:
     void clear();
 
     [[nodiscard]] bool contains(row_id id) const;
-    [[nodiscard]] bool empty() const noexcept { return gaps_.empty(); }
-    [[nodiscard]] std::size_t size() const noexcept { return gaps_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    [[nodiscard]] std::size_t size() const noexcept { return gaps_.size() - kept_; }
     [[nodiscard]] std::optional<row_id> first() const;
 
     /// Gaps may span rows that are known: a probe may return them, too.
     [[nodiscard]] bool merged() const noexcept { return merged_; }
 
-    /// All gaps, clipped to the ids from `from` on.
+    /// All gaps and what is kept, clipped to the ids from `from` on.
     [[nodiscard]] std::vector<id_range> ranges(row_id from) const;
 
 private:
     static constexpr std::uint64_t no_round = std::numeric_limits<std::uint64_t>::max();
+    static constexpr std::uint64_t never_dead = no_round - 1;
+    static constexpr std::uint64_t kept_max = 10'000;
 
     struct gap {
         id_range ids;
@@ -81,9 +90,12 @@ private:
     };
 
     [[nodiscard]] std::size_t at_or_above(row_id id) const;
+    void drop_kept();
+    void count_kept();
 
     std::size_t limit_;
     std::vector<gap> gaps_;  // ascending, disjoint
+    std::size_t kept_{0};    // of them, one at most
     bool merged_{false};
 };
 

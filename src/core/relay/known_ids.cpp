@@ -51,6 +51,13 @@ std::vector<row_id> known_ids::lowest(std::size_t most) const {
     return ids;
 }
 
+std::optional<row_id> known_ids::first_above(row_id id) const {
+    for (auto at = find(id); at != entries_.end(); ++at) {
+        if (!at->gone && at->id > id) return at->id;
+    }
+    return std::nullopt;
+}
+
 void known_ids::clear() {
     entries_.clear();
     gone_ = 0;

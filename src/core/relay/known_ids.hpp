@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace millrace {
@@ -25,6 +26,9 @@ public:
 
     /// The lowest; there must be one.
     [[nodiscard]] row_id first() const { return entries_.front().id; }
+
+    /// The lowest above `id`.
+    [[nodiscard]] std::optional<row_id> first_above(row_id id) const;
 
     [[nodiscard]] std::vector<row_id> lowest(std::size_t most) const;
 

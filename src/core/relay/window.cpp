@@ -59,12 +59,16 @@ window::intake window::looked(const fetch_reply& reply) {
 
 void window::take_filled(const fetch_reply& reply, intake& into) {
     const auto filled = rows_of(reply.filled);
+    std::optional<row_id> kept;
     for (const auto& row : filled) {
         if (known_.contains(row.id)) continue;  // a merged gap spans known rows
-        if (!gaps_.fill(row.id)) continue;
+        const auto how = gaps_.fill(row.id);
+        if (how == gap_set::filled::no) continue;
+        if (how == gap_set::filled::kept) kept = row.id;
         known_.add(row.id);
         into.rows.push_back({&row, true});
     }
+    if (kept) keep_behind(*kept);
     if (!reply.gaps_more) {
         gaps_.drop_dead({probe_from_, highest}, writers_.cleared_below());
     } else if (!filled.empty()) {
@@ -124,13 +128,23 @@ window::sweep_page window::swept(const fetch_reply& reply) {
             ++result.found;
         }
         // All below it, not these ids alone: what is committed there until the next look must come first.
-        if (highest_found) gaps_.revive_up_to(*highest_found, round_);
+        if (highest_found) {
+            gaps_.revive_up_to(*highest_found, round_);
+            keep_behind(*highest_found);
+        }
         if (reply.looked_to) swept_to_ = std::max(swept_to_.value_or(lowest), *reply.looked_to);
         result.done = !reply.more || !swept_to_ || *swept_to_ >= sweep_end_;
         if (result.done) swept_to_.reset();
     }
     settle_gone();
     return result;
+}
+
+// Whoever gave a row so low an id goes on from there: a sequence that stands far below an id of somebody's
+// choice.
+void window::keep_behind(row_id last) {
+    const auto known = known_.first_above(last);
+    gaps_.keep_behind(last, known ? row_id{known->value() - 1} : cursor_);
 }
 
 void window::fetch_failed() {

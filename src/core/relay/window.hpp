@@ -97,6 +97,7 @@ private:
     void take_filled(const fetch_reply& reply, intake& into);
     void take_ahead(const fetch_reply& reply, intake& into);
     void settle_gone();
+    void keep_behind(row_id last);
 
     known_ids known_;
     gap_set gaps_;

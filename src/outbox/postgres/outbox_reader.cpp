@@ -311,17 +311,19 @@ result<fetched> outbox_reader::sweep(
     connection& db, const outbox_session::known& table, const fetch_request& request
 ) {
     const auto until = request.until->value();
-    const auto first = request.after.value() + 1;
     auto last = until;
-    if (first < 0) {
-        last = std::min<std::int64_t>(until, -1);  // where rows are rare
-    } else if (until - first > sweep_ids_) {
-        last = first + sweep_ids_;
-    }
     fetch_request page;
     page.rows_max = 0;
     page.gap_bytes_max = request.bytes_max;
-    if (request.after.value() < until) page.gaps = {{row_id{first}, row_id{last}}};
+    if (request.after.value() < until) {
+        const auto first = request.after.value() + 1;
+        if (first < 0) {
+            last = std::min<std::int64_t>(until, -1);  // where rows are rare
+        } else if (until - first > sweep_ids_) {
+            last = first + sweep_ids_;
+        }
+        page.gaps = {{row_id{first}, row_id{last}}};
+    }
     const auto began = std::chrono::steady_clock::now();
     auto made = fetch_from(db, table, page);
     if (!made) return made;

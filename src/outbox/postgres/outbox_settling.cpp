@@ -39,8 +39,10 @@ struct removal {
         one_by_one = count <= few;
         for (const auto& range : delivered) {
             if (one_by_one) {
-                for (auto id = range.first.value(); id <= range.last.value(); ++id)
+                // There may be no id behind the last.
+                for (auto id = range.first.value(); id < range.last.value(); ++id)
                     first.push_back(id);
+                first.push_back(range.last.value());
             } else {
                 first.push_back(range.first.value());
                 last.push_back(range.last.value());

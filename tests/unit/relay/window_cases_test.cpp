@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,64 @@ TEST(WindowCases, AJumpOfATrillionIdsStopsNothing) {
     ASSERT_TRUE(w.run_until_empty(1s));
     w.world.run_for(10s);
     EXPECT_TRUE(w.driver->empty()) << "sweeps come to their end, too";
+}
+
+TEST(WindowCases, TheHighestIdThatThereIsIsARowLikeAnyOther) {
+    const auto highest = std::numeric_limits<std::int64_t>::max();
+    relay_world w({.relay = {.sweep_every = 2s}});
+    w.driver->start(epoch{1});
+    w.put("k");
+    put_at(w, row_id{highest}, row_of("k"));
+    put_at(w, row_id{highest - 1}, row_of("other"));
+    ASSERT_TRUE(w.run_until_empty(10s));
+    w.put("k");
+    ASSERT_TRUE(w.run_until_empty(10s)) << "what comes below it is found by the sweep";
+    put_at(w, row_id{highest}, row_of("k"));
+    ASSERT_TRUE(w.run_until_empty(10s)) << "also when it comes again";
+    EXPECT_EQ(w.first_appends.size(), 4U);
+    EXPECT_THAT(w.broken, IsEmpty());
+}
+
+TEST(WindowCases, AfterAnExplicitHighIdOneSweepFindsWhereTheSequenceStandsAndLaterRowsComeAtOnce) {
+    relay_world w({.relay = {.sweep_every = 10s}});
+    w.driver->start(epoch{1});
+    w.put("k");
+    put_at(w, row_id{1'000'000'000'000}, row_of("high"));
+    w.world.run_for(100ms);
+    w.put("k");
+    w.world.run_for(1s);
+    EXPECT_EQ(w.first_appends.size(), 2U);
+    w.world.run_for(10s);
+    ASSERT_EQ(w.first_appends.size(), 3U) << "the sweep has found it";
+    for (auto i = 0U; i < 100; ++i) {
+        if (i % 3 == 0) (void)w.table.skip_ids(7);  // of transactions that were rolled back
+        w.put("k");
+        w.world.run_for(60ms);
+        ASSERT_EQ(w.first_appends.size(), 4U + i);
+        EXPECT_LE(w.driver->counters().gaps, 2U);
+    }
+    w.world.run_for(1s);
+    EXPECT_TRUE(w.driver->empty());
+    EXPECT_EQ(w.driver->counters().gaps, 0U);
+    EXPECT_THAT(w.broken, IsEmpty());
+}
+
+TEST(WindowCases, AfterAnExplicitHighIdALaterRowOfABatchNeverOvertakesAnEarlierOne) {
+    relay_world w({.relay = {.sweep_every = 2s}});
+    w.driver->start(epoch{1});
+    put_at(w, row_id{1'000'000'000'000}, row_of("high"));
+    for (auto round = 0; round < 200; ++round) {
+        for (auto i = 0; i < round % 7; ++i)
+            w.put("k" + std::to_string(i % 3));
+        const auto slow = w.table.begin();
+        const auto early = w.table.draw(slow);
+        w.put("other");
+        w.world.run_for(20ms);
+        w.table.insert(slow, early, row_of("slow"));
+        w.table.commit(slow);
+    }
+    ASSERT_TRUE(w.run_until_empty(10s));
+    EXPECT_THAT(w.broken, IsEmpty());
 }
 
 TEST(WindowCases, ARowUnderAnExplicitLowIdWaitsForTheSweepAtMost) {
