@@ -225,6 +225,59 @@ TEST(KafkaRefusals, PartitionThatDoesNotExistHoldsUpItsLaneAloneUntilItDoes) {
     EXPECT_THAT(found, testing::UnorderedElementsAre(std::pair(1, "now"), std::pair(3, "later")));
 }
 
+TEST(KafkaSink, ARowThatNamesAPartitionIsTakenByTheFirstTryAfterThatWasAdded) {
+    kafka_relay_world world(broker());
+    const auto topic = world.topic("partition_added", 2);
+    const auto probe = [&](std::int32_t partition) {
+        auto rows = std::make_shared<row_batch>();
+        outbox_row row;
+        row.id = row_id{1};
+        row.topic = rows->store(topic);
+        row.partition = partition;
+        rows->add(row);
+        const auto outcome = world.loop.await<publish_outcome>([&](auto done) {
+            world.sink->publish(channel::probe, {{&rows->rows()[0], rows}}, epoch{1}, std::move(done));
+        });
+        return outcome && outcome->failures.empty();
+    };
+    EXPECT_TRUE(probe(1)) << "the client knows the topic";
+    EXPECT_FALSE(probe(3));
+    world.loop.run_for(milliseconds{1'000});  // what the refusal had looked up is known
+    world.admin().add_partitions(topic, 4);
+    EXPECT_TRUE(probe(3));
+}
+
+// As with a relay whose clock is far from the broker's: what this machine calls now is refused.
+TEST(KafkaRefusals, EventsWithoutATimestampAreNeverBuriedForTheTimeOfThisMachine) {
+    relay_options relay;
+    relay.retry_max = milliseconds{300};
+    relay.max_attempts = 3;
+    kafka_relay_world world(broker(), "", {}, relay);
+    const auto topic = world.topic("clock", 1, {{"message.timestamp.before.max.ms", "0"}});
+    put_many(world, topic, 200, 20);
+    const auto dated = world.outbox.put(
+        {.topic = topic, .key = "dated", .value = "1"}, wall_time{milliseconds{1'700'000'000'000}}
+    );
+    world.start();
+    ASSERT_TRUE(world.loop.run_until(
+        [&] {
+            const auto why = world.driver->last_error();
+            return why && why->detail.find("clock of this machine or of the broker") != std::string::npos;
+        },
+        milliseconds{20'000}
+    ));
+    world.loop.run_for(milliseconds{2'000});
+    world.admin().configure_topic(topic, {});
+    ASSERT_TRUE(world.run_until_empty());
+    for (const auto& row : world.outbox.buried())
+        EXPECT_EQ(row.id, dated) << row.detail;
+    auto found = world.delivered(topic);
+    found.erase("dated");
+    EXPECT_EQ(found.size(), 20U);
+    for (const auto& [key, values] : found)
+        EXPECT_THAT(values, SizeIs(10)) << key;
+}
+
 TEST(KafkaSink, SendsTimestampsHeadersAndTheHeaderOfTheOutbox) {
     kafka_sink_options how;
     how.outbox = "app/public.outbox";

@@ -142,6 +142,24 @@ error record_error(rd_kafka_resp_err_t code, rd_kafka_msg_status_t status, std::
         fmt::format("topic \"{}\": {}; {}", topic, rd_kafka_err2str(code), is.advice)};
 }
 
+error record_error(rd_kafka_resp_err_t code, rd_kafka_msg_status_t status, const outbox_row& row) {
+    if (code != RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP || row.timestamp) {
+        return record_error(code, status, row.topic);
+    }
+    return {
+        errc::unavailable,
+        retry_advice::after_delay,
+        false,
+        fmt::format(
+            "topic \"{}\": {}; the event has no timestamp of its own, so it bears the time of this machine: "
+            "the "
+            "clock of this machine or of the broker is wrong, or the topic's message.timestamp limits allow "
+            "nothing; correct that, the event is tried again",
+            row.topic,
+            rd_kafka_err2str(code)
+        )};
+}
+
 error client_error(rd_kafka_resp_err_t code, std::string_view reason, std::string_view servers) {
     const auto is = meaning_of(code);
     return {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "handles.hpp"
+#include "port/outbox_source.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/time.hpp>
@@ -17,6 +18,12 @@ namespace millrace::kafka {
 /// Why a record of `topic` was not published; in doubt when it may have been.
 [[nodiscard]] error record_error(
     rd_kafka_resp_err_t code, rd_kafka_msg_status_t status, std::string_view topic
+);
+
+/// The same for a record that a broker judged. One without a timestamp of its own bears the time of this
+/// machine: that a broker refuses it is a matter of clocks, which passes and is not the event's.
+[[nodiscard]] error record_error(
+    rd_kafka_resp_err_t code, rd_kafka_msg_status_t status, const outbox_row& row
 );
 
 /// Why the cluster or a topic can not be looked at. `reason` is librdkafka's sentence, may be empty.

@@ -245,7 +245,7 @@ void main_line::report(const rd_kafka_message_t& message, bool shared) {
         parts_.settle(tag.request, tag.place, row_failure{r.rows[tag.place].row->id, std::move(why)});
         return;
     }
-    auto why = record_error(message.err, rd_kafka_message_status(&message), where.topic->name);
+    auto why = record_error(message.err, rd_kafka_message_status(&message), *r.rows[tag.place].row);
     const auto of_topic = why.code == errc::unavailable;  // it came back for this partition
     parts_.settle(
         tag.request, tag.place, row_failure{r.rows[tag.place].row->id, std::move(why), shared, of_topic}

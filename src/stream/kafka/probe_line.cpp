@@ -9,6 +9,17 @@
 
 namespace millrace::kafka {
 
+namespace {
+
+/// What was seen of the topic lets the row be judged. Partitions are added, so a row that names one beyond is
+/// judged by a fresh look.
+bool is_known_to(const topic_entry& topic, const outbox_row& row) {
+    return topic.known && !topic.facts.trouble && !topic.facts.denied &&
+           !(row.partition && *row.partition >= topic.facts.partitions);
+}
+
+}  // namespace
+
 void probe_line::publish(std::unique_ptr<request> what, mono_time now) {
     now_ = now;
     what->places.resize(what->rows.size());
@@ -23,7 +34,7 @@ void probe_line::publish(std::unique_ptr<request> what, mono_time now) {
         const auto& row = *parts_.requests.at(number).rows[i].row;
         auto& topic = parts_.topic(row.topic);
         topic.used = now;
-        if (topic.known && !topic.facts.trouble && !topic.facts.denied) {
+        if (is_known_to(topic, row)) {
             send({number, i}, topic, now);
         } else {
             looking_.push_back({number, i});
@@ -83,7 +94,11 @@ void probe_line::send(probed_row which, topic_entry& topic, mono_time now) {
         if (!made) return settle(std::move(made.error()));
         producer_ = std::move(*made);
     }
-    if (!topic.on_probe) topic.on_probe = producer_->topic(topic.name, &topic);
+    // Made anew where partitions came: librdkafka would learn of them in minutes.
+    if (!topic.on_probe || topic.partitions_on_probe != topic.facts.partitions) {
+        topic.on_probe = producer_->topic(topic.name, &topic);
+        topic.partitions_on_probe = topic.facts.partitions;
+    }
     const auto partition = place_of(row, topic.facts, parts_.by, parts_.seed);
     if (topic.facts.is_unwell(partition)) return settle(unwell_error(topic.name, partition));
     r.places[which.place] = {&topic, partition, static_cast<std::uint32_t>(bytes), now};
@@ -97,7 +112,7 @@ void probe_line::refuse(
     probed_row which, topic_entry& topic, rd_kafka_resp_err_t code, rd_kafka_msg_status_t status
 ) {
     const auto& r = parts_.requests.at(which.request);
-    auto why = record_error(code, status, topic.name);
+    auto why = record_error(code, status, *r.rows[which.place].row);
     const auto before = topic.facts;
     if (is_about_size(code)) topic.facts.refused(r.places[which.place].bytes, true);
     if (is_about_topic(code)) {

@@ -41,6 +41,7 @@ struct topic_entry {
     std::vector<partition_gate> gates;
     std::size_t under_way{0};  ///< Rows on main.
     topic_ptr on_probe;
+    std::int32_t partitions_on_probe{0};  ///< When that was made.
 };
 
 struct request {

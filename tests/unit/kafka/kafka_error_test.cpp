@@ -1,5 +1,7 @@
 #include "kafka_error.hpp"
 
+#include "relay/poison.hpp"
+
 #include <chrono>
 
 #include <gtest/gtest.h>
@@ -33,6 +35,22 @@ TEST(RecentCause, ACertificateReplacesThePasswordAndAnAnswerEndsBoth) {
     EXPECT_EQ(cause.behind(lost, start), certificate);
     cause.forget();
     EXPECT_EQ(cause.behind(lost, start), lost);
+}
+
+TEST(KafkaError, ATimeThatIsNotTheEventsOwnIsAMatterOfClocksAndNoVerdict) {
+    const auto says = [](const outbox_row& row) {
+        return kafka::record_error(
+            RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, RD_KAFKA_MSG_STATUS_NOT_PERSISTED, row
+        );
+    };
+    outbox_row row;
+    row.topic = "orders";
+    const auto clocks = says(row);
+    EXPECT_EQ(judge(clocks, true), blame::none);
+    EXPECT_EQ(clocks.retry, retry_advice::after_delay);
+    EXPECT_NE(clocks.detail.find("clock of this machine or of the broker"), std::string::npos);
+    row.timestamp = wall_time{};
+    EXPECT_EQ(judge(says(row), true), blame::guilty);
 }
 
 }  // namespace
