@@ -276,6 +276,10 @@ std::optional<error> relay_driver::last_error() const {
     return impl_->machine.last_error();
 }
 
+std::optional<overdue> relay_driver::late() const {
+    return impl_->machine.late();
+}
+
 seat_reach relay_driver::reach() const {
     const auto of = [](const silence& s) { return millrace::reach{s.since(), s.last_answer()}; };
     auto now = seat_reach{of(impl_->of_sink), of(impl_->of_source)};

@@ -9,6 +9,7 @@
 #include "port/outbox_source.hpp"
 #include "relay/counters.hpp"
 #include "relay/options.hpp"
+#include "relay/overdue.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/names.hpp>
@@ -48,6 +49,9 @@ public:
 
     /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
     [[nodiscard]] std::optional<error> last_error() const;
+
+    /// What the outbox has not done for longest with rows that are done with.
+    [[nodiscard]] std::optional<overdue> late() const;
 
     /// Whether the sink and the outbox answer, since the present start.
     [[nodiscard]] seat_reach reach() const;

@@ -122,7 +122,8 @@ void outbox_relay::set_leading(bool leads, leadership_change::kind what, const s
     if (leading_ == leads) return;
     leading_ = leads;
     draining_ = suspended_ = seen_waiting_ = false;
-    if (!settings_.once) seen_.reset();  // it grows old while another leads
+    // Where nobody can look at the rows, what was seen of them still grows older.
+    if (what != leadership_change::kind::lost && !settings_.once) seen_.reset();
     look_due_ = loop_.now();
     changed_();
     if (settings_.on_leadership) settings_.on_leadership({address_, what, epoch_, why});
@@ -205,6 +206,7 @@ void outbox_relay::look(looks done) {
     const auto ended = [this, found, done = std::move(done)] {
         if (!found->outbox || !found->sink) return;
         looking_ = false;
+        sink_missing_ = *found->outbox && !*found->sink;
         done(*found->outbox, *found->sink);
     };
     check_outbox_(alive_.guard([found, ended](const result<void>& outcome) {
@@ -217,24 +219,33 @@ void outbox_relay::look(looks done) {
     }));
 }
 
-/// While it leads, the sink's answers to what is sent tell more than a look.
+/// While it leads, the sink's answers to what is sent tell more than a look; who does not answer is asked
+/// why.
 void outbox_relay::look_now() {
-    if (!leading_) {
-        return look([this](const result<void>& outbox, const result<void>& sink) {
-            if (!outbox || !sink || !settings_.once || leading_) return note(outbox ? sink : outbox);
-            look_at_rows();
-        });
-    }
-    look_at_rows();
+    if (leading_ && !sink_is_missed()) return look_at_rows({});
+    look([this](const result<void>& outbox, const result<void>& sink) {
+        const bool of_another = !leading_ && !settings_.once && by_->behind_another(seat_);
+        if (outbox && of_another) seen_.reset();
+        if (!outbox || of_another) return note(outbox ? sink : outbox);
+        look_at_rows(sink);
+    });
 }
 
-void outbox_relay::look_at_rows() {
+bool outbox_relay::sink_is_missed() const {
+    const auto& silent = driver_->reach().sink.silent_since;
+    return sink_missing_ || (silent && loop_.now() - *silent >= unready_after);
+}
+
+void outbox_relay::look_at_rows(const result<void>& sink) {
     looking_ = true;
-    look_at_outbox_(alive_.guard([this](const result<outbox_look>& seen) {
+    look_at_outbox_(alive_.guard([this, sink](const result<outbox_look>& seen) {
         looking_ = false;
-        if (seen) seen_ = *seen;
+        if (seen) {
+            seen_ = *seen;
+            seen_at_ = loop_.now();
+        }
         seen_waiting_ = seen && !leading_;
-        note(seen ? result<void>{} : tl::unexpected(seen.error()));
+        note(seen ? sink : tl::unexpected(seen.error()));
     }));
 }
 
@@ -290,7 +301,16 @@ std::string outbox_relay::why_not_ready() const {
         return fmt::format("the {} has not answered for {} s", who, (now - *since) / std::chrono::seconds{1});
     };
     auto why = silent(heard.sink.silent_since, "sink");
-    return why.empty() ? silent(heard.outbox.silent_since, "outbox") : why;
+    if (why.empty()) why = silent(heard.outbox.silent_since, "outbox");
+    if (!why.empty()) return why;
+    const auto late = driver_->late();
+    if (!late || now - late->since < unready_after) return {};
+    if (late->why) return late->why->detail;
+    return fmt::format(
+        "the outbox has not answered a {} for {} s; see who holds a lock on its table",
+        late->what,
+        (now - late->since) / std::chrono::seconds{1}
+    );
 }
 
 std::optional<error> outbox_relay::trouble() const {
@@ -298,6 +318,14 @@ std::optional<error> outbox_relay::trouble() const {
     if (auto why = driver_->last_error()) return why;
     if (auto why = by_->trouble(seat_)) return why;
     return missing_;
+}
+
+/// What waits grows older also where nobody can look at it.
+std::optional<outbox_look> outbox_relay::rows_seen() const {
+    auto rows = seen_;
+    const auto since = loop_.now() - seen_at_;
+    if (rows && rows->oldest_age && since >= 2 * look_every) *rows->oldest_age += since;
+    return rows;
 }
 
 relay_status outbox_relay::status() const {
@@ -314,7 +342,8 @@ relay_status outbox_relay::status() const {
     now.first_buried = driver_->first_buried();
     now.in_flight = counters.in_flight;
     now.gaps = counters.gaps;
-    if (leading_ || settings_.once) now.outbox = seen_;
+    // Whoever leads tells of the rows; of an outbox that nobody reaches, whoever has led last.
+    if (leading_ || settings_.once || missing_ || !by_->behind_another(seat_)) now.outbox = rows_seen();
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
     now.not_ready = why_not_ready();

@@ -86,8 +86,11 @@ private:
     void watch_progress();
     void watch_leader();
     void look_now();
-    void look_at_rows();
+    [[nodiscard]] bool sink_is_missed() const;
+    /// `sink`: what a look at it just found.
+    void look_at_rows(const result<void>& sink);
     void measure();
+    [[nodiscard]] std::optional<outbox_look> rows_seen() const;
     /// Empty: it is.
     [[nodiscard]] std::string why_not_ready() const;
     [[nodiscard]] std::optional<error> trouble() const;
@@ -116,8 +119,10 @@ private:
     bool waiting_said_{false};
 
     std::optional<outbox_look> seen_;
+    mono_time seen_at_{};
     bool seen_waiting_{false};      ///< While not leading.
     std::optional<error> missing_;  ///< What the latest look found.
+    bool sink_missing_{false};      ///< It found that of the sink.
     bool looked_{false};
     bool looking_{false};
     mono_time look_due_{};

@@ -1,4 +1,5 @@
 #include "cli_fixture.hpp"
+#include "support/fault_proxy.hpp"
 #include "support/kafka_topics.hpp"
 #include "support/private_servers.hpp"
 #include "support/services.hpp"
@@ -46,6 +47,18 @@ struct CliPostgresKafka : Cli {
         for (const auto& record : support::read_topic(services().kafka, topic))
             values.push_back(record.value.value_or("(null)"));
         return values;
+    }
+    [[nodiscard]] std::string admin_port() const {
+        const std::string log = said("relay");
+        const auto at = log.find("port=") + 5;
+        return log.substr(at, log.find_first_of(" \n", at) - at);
+    }
+    [[nodiscard]] std::string page(const std::string& port, const std::string& path) const {
+        return shell(
+                   "exec 3<>/dev/tcp/127.0.0.1/" + port + "; printf 'GET " + path +
+                   " HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
+        )
+            .output;
     }
     [[nodiscard]] std::string stats() const {
         return ok({"outbox", "stats", "--outbox", outbox(), "--json"});
@@ -356,16 +369,7 @@ TEST_F(CliPostgresKafka, TheAdminPortTellsOfBacklogAgeAndHolders) {
     make_outbox();
     auto running = start(relay({"--admin", "127.0.0.1:0"}), "relay");
     ASSERT_TRUE(says("relay", "admin.listening"));
-    const std::string log = said("relay");
-    const auto at = log.find("port=") + 5;
-    const std::string port = log.substr(at, log.find_first_of(" \n", at) - at);
-    const auto get = [&](const std::string& path) {
-        return shell(
-                   "exec 3<>/dev/tcp/127.0.0.1/" + port + "; printf 'GET " + path +
-                   " HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
-        )
-            .output;
-    };
+    const auto get = [&, port = admin_port()](const std::string& path) { return page(port, path); };
     EXPECT_TRUE(support::eventually(20s, [&] { return get("/readyz").find("200 OK") != std::string::npos; }));
     // A transaction that has drawn an id and stays open.
     support::sql_connection other(services().postgres);
@@ -392,6 +396,52 @@ TEST_F(CliPostgresKafka, TheAdminPortTellsOfBacklogAgeAndHolders) {
     EXPECT_TRUE(support::eventually(20s, [&] { return delivered().size() == 2; }));
     running.ask_to_end();
     ASSERT_TRUE(running.wait(10s));
+}
+
+TEST_F(CliPostgresKafka, AnAbsentBrokerAndADatabaseThatIsAwayAreToldAllTheTimeThatTheyLast) {
+    make_outbox();
+    put("k", "waits");
+    const auto server = support::port_of(services().postgres);
+    support::fault_proxy way(server);
+    auto through = outbox();
+    const auto at = through.find(":" + std::to_string(server));
+    through.replace(at + 1, std::to_string(server).size(), std::to_string(way.port()));
+    const words to_nobody{"relay", "--outbox", through, "--sink", "kafka://127.0.0.1:1", "--lease", "2s"};
+    auto command = to_nobody;
+    command.insert(command.end(), {"--admin", "127.0.0.1:0"});
+    auto running = start(command, "relay");
+    ASSERT_TRUE(says("relay", "admin.listening"));
+    const auto get = [&, port = admin_port()](const std::string& path) { return page(port, path); };
+    ASSERT_TRUE(says("relay", "relay.waits")) << said("relay");
+    for (int i = 0; i < 24; ++i) {
+        std::this_thread::sleep_for(500ms);
+        ASSERT_THAT(get("/readyz"), AllOf(HasSubstr(" 503 "), HasSubstr("127.0.0.1:1"))) << said("relay");
+    }
+    EXPECT_THAT(said("relay"), Not(HasSubstr("relay.waits_no_more")));
+    EXPECT_THAT(get("/status"), Not(HasSubstr("\"relay_last_error\":null")));
+
+    const auto age = [&] {
+        const auto text = get("/metrics");
+        const std::string name = "\nmillrace_relay_oldest_age_seconds ";
+        const auto found = text.find(name);
+        return found == std::string::npos ? -1.0 : std::stod(text.substr(found + name.size()));
+    };
+    const auto before = age();
+    EXPECT_GT(before, 10.0);
+    way.refuse();
+    way.cut();
+    std::this_thread::sleep_for(8s);
+    EXPECT_THAT(get("/metrics"), HasSubstr("millrace_relay_leading 0\n"));
+    EXPECT_GT(age(), before + 6.0) << "what waits grows older also where nobody sees it";
+    running.ask_to_end();
+    ASSERT_TRUE(running.wait(10s));
+
+    way.accept();
+    auto once = to_nobody;
+    once.insert(once.end(), {"--once", "--yield-after", "4s"});
+    const auto gave_up = millrace(once);
+    EXPECT_EQ(gave_up.status, 1);
+    EXPECT_THAT(gave_up.errors, AllOf(HasSubstr("(id 1)"), HasSubstr("127.0.0.1:1")));
 }
 
 TEST_F(CliPostgresKafka, AStandbyIsNamedAsSuch) {

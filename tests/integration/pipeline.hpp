@@ -104,11 +104,11 @@ public:
         return rows;
     }
 
-private:
     void execute(const char* sql) {
         ASSERT_EQ(sqlite3_exec(db_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db_);
     }
 
+private:
     sqlite3* db_{nullptr};
 };
 

@@ -208,6 +208,24 @@ TEST_F(RelaySeats, ARelayThatDoesNotReachItsDatabaseStopsAtTheDeadlineAndGoesOnL
     EXPECT_FALSE(one.ended());
 }
 
+TEST_F(RelaySeats, ARelayWhoseOutboxDeletesNothingIsNotReadyAndSaysWhyUntilItDoes) {
+    background<relay> one(settings(1));
+    ASSERT_TRUE(support::eventually(patience, [&] { return (*one).status().ready; }));
+    shops[0].outbox.execute(
+        "CREATE TRIGGER keep BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'nothing leaves'); END"
+    );
+    put(0);
+    ASSERT_TRUE(support::eventually(patience, [&] { return !(*one).status().ready; }));
+    EXPECT_NE((*one).status().not_ready.find("nothing leaves"), std::string::npos)
+        << (*one).status().not_ready;
+    EXPECT_EQ((*one).status().acknowledged, 1U);
+    std::this_thread::sleep_for(7s);  // until the waits have grown
+    EXPECT_FALSE((*one).status().ready);
+    shops[0].outbox.execute("DROP TRIGGER keep");
+    EXPECT_TRUE(support::eventually(8s, [&] { return shops[0].outbox.rows("outbox") == 0; }));
+    EXPECT_TRUE(support::eventually(8s, [&] { return (*one).status().ready; }));
+}
+
 TEST_F(RelaySeats, ThroughputIsToldOfWhatWasAcknowledged) {
     std::mutex mutex;
     std::vector<relay_throughput> told;

@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::size_t burials_max = 4;
 
+// No row is to blame for what the outbox refuses, and whoever mends it looks whether it helped.
+constexpr nanoseconds burial_retry_max{5'000'000'000};
+
 }  // namespace
 
 void lanes::suspect_topic(std::string_view topic) {
@@ -59,9 +62,9 @@ void lanes::make_ready(lane& which) {
     (bury ? to_bury_ : ready_).push_back(&which);
 }
 
-void lanes::rest(mono_time now, std::uint64_t random, lane& which) {
+void lanes::rest(mono_time now, lane& which, nanoseconds wait) {
     if (which.now != lane::state::burying) which.now = lane::state::resting;
-    resting_.emplace(now + which.wait.next(random), &which);
+    resting_.emplace(now + wait, &which);
 }
 
 void lanes::wake(mono_time now) {
@@ -269,7 +272,7 @@ bool lanes::refused(mono_time now, std::uint64_t random, lane& which, const erro
         return true;
     }
     if (topic) topic->scout = &which;
-    rest(now, random, which);
+    rest(now, which, which.wait.next(random));
     return true;
 }
 
@@ -312,7 +315,7 @@ lanes::bury_result lanes::buried(
         lanes_.erase(lanes_.find(which->id.ref()));
     } else {
         result.trouble = outcome.error();
-        rest(now, random, *which);
+        rest(now, *which, std::min(which->wait.next(random), burial_retry_max));
     }
     return result;
 }

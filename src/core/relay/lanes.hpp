@@ -159,7 +159,7 @@ private:
     [[nodiscard]] bool must_defer(const lane& of, row_id id) const;
     [[nodiscard]] topic_trouble* trouble_of(const lane& of);
     void make_ready(lane& which);
-    void rest(mono_time now, std::uint64_t random, lane& which);
+    void rest(mono_time now, lane& which, nanoseconds wait);
     void wake(mono_time now);
     [[nodiscard]] bool proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room, work& out);
     void convict(lane& which, work& out);

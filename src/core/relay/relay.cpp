@@ -17,6 +17,10 @@ constexpr nanoseconds sweep_after_hint{200'000'000};
 // A signal needs an open file: one that was replaced is only found by reading.
 constexpr nanoseconds idle_when_signalled{1'000'000'000};
 
+// What the outbox refuses is often mended by a command, and whoever gave it looks whether it helped. One
+// statement at a time costs a server nothing.
+constexpr nanoseconds outbox_retry_max{5'000'000'000};
+
 }  // namespace
 
 relay_machine::relay_machine(const relay_options& options, sink_view sink, bool signalled)
@@ -28,7 +32,9 @@ relay_machine::relay_machine(const relay_options& options, sink_view sink, bool 
       lanes_(options_),
       rate_(options.rows_per_second),
       fetch_wait_(options.retry_min, options.retry_max),
-      remove_wait_(options.retry_min, options.retry_max) {}
+      remove_wait_(
+          std::min(options.retry_min, outbox_retry_max), std::min(options.retry_max, outbox_retry_max)
+      ) {}
 
 std::vector<relay_machine::action> relay_machine::step(mono_time now, std::uint64_t random, event what) {
     now_ = now;
@@ -87,6 +93,7 @@ void relay_machine::on(relay_event::removed& what) {
     removing_ = 0;
     if (what.outcome) {
         remove_wait_.reset();
+        deletes_.done(now_);
         totals_.deleted += *what.outcome;
         for (const auto id : deletions_.succeeded())
             window_.gone(id);
@@ -94,12 +101,14 @@ void relay_machine::on(relay_event::removed& what) {
         lost(what.outcome.error());
     } else {
         deletions_.failed(now_ + remove_wait_.next(random_));
+        deletes_.failed(now_, what.outcome.error());
         trouble("relay.delete_failed", what.outcome.error());
     }
 }
 
 void relay_machine::on(relay_event::buried& what) {
     auto result = lanes_.buried(now_, random_, what.number, what.outcome);
+    if (result.news || result.unparked) burials_.done(now_);
     for (const auto& row : result.gone) {
         window_.gone(row.id());
         memory_.release(row);
@@ -118,6 +127,7 @@ void relay_machine::on(relay_event::buried& what) {
     if (result.trouble->code == errc::not_owner) {
         lost(*result.trouble);
     } else {
+        burials_.failed(now_, *result.trouble);
         trouble("relay.bury_failed", *result.trouble);
     }
 }
@@ -246,6 +256,7 @@ void relay_machine::plan_lanes() {
     }
     for (auto& burial : work.burials) {
         burial.what.table_identity = window_.table_identity();
+        burials_.asked(now_);
         actions_.push_back(relay_action::bury{burial.number, std::move(burial.what)});
     }
     std::sort(work.healthy.begin(), work.healthy.end(), [](const held_row& a, const held_row& b) {
@@ -278,6 +289,7 @@ void relay_machine::plan_remove() {
     auto ranges = deletions_.next(now_, options_.delete_rows, delay);
     if (ranges.empty()) return;
     removing_ = ++last_number_;
+    deletes_.asked(now_);
     actions_.push_back(relay_action::remove{
         removing_, std::move(ranges), {low_water(), window_.table_identity()}});
 }
@@ -380,7 +392,16 @@ void relay_machine::forget_all() {
     fetch_not_before_ = {};
     fetch_wait_.reset();
     remove_wait_.reset();
+    deletes_.reset();
+    burials_.reset();
     wake_.reset();
+}
+
+std::optional<overdue> relay_machine::late() const {
+    auto deletion = deletes_.late();
+    auto burial = burials_.late();
+    if (!deletion || (burial && burial->since < deletion->since)) return burial;
+    return deletion;
 }
 
 bool relay_machine::empty() const {

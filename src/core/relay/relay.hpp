@@ -13,6 +13,7 @@
 #include "relay/lanes.hpp"
 #include "relay/main_channel.hpp"
 #include "relay/options.hpp"
+#include "relay/overdue.hpp"
 #include "relay/rate_limit.hpp"
 #include "relay/window.hpp"
 #include "retry/backoff.hpp"
@@ -55,6 +56,9 @@ public:
 
     /// The latest trouble with anything that is tried again; none once nothing is left to deliver.
     [[nodiscard]] const std::optional<error>& last_error() const noexcept { return last_error_; }
+
+    /// What the outbox has not done for longest: a deletion or a burial that failed or was not answered yet.
+    [[nodiscard]] std::optional<overdue> late() const;
 
 private:
     enum class mode : std::uint8_t { off, loading, running, draining, stopped };
@@ -155,6 +159,8 @@ private:
     std::optional<mono_time> load_at_;
     std::uint64_t removing_{0};
     backoff remove_wait_;
+    settling deletes_{"deletion of delivered rows"};
+    settling burials_{"burial of refused rows"};
     mono_time drain_deadline_{};
     std::optional<mono_time> wake_;
     relay_counters totals_;

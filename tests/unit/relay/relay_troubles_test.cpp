@@ -1,4 +1,5 @@
 // Nothing fails silently, and what is no verdict on a row never buries it nor stops another lane.
+#include "bare_relay.hpp"
 #include "relay_world.hpp"
 
 #include <optional>
@@ -184,6 +185,79 @@ TEST(RelayTroubles, MalformedRowsWithoutAKeyDelayTheOthersByOnePassAtATime) {
     EXPECT_THAT(w.order_of("healthy"), ElementsAre(rows + 1));
     ASSERT_TRUE(w.run_until_empty());
     EXPECT_EQ(w.table.dead().size(), static_cast<std::size_t>(rows));
+}
+
+// An outbox that does nothing for good with rows: deletions and burials fail, or nobody answers them.
+struct IdleOutbox : testing::Test, test::bare_relay {
+    IdleOutbox() : bare_relay({}) { start({}); }
+
+    // As unlucky as can be with each wait.
+    void step_late(relay_event::any what) {
+        constexpr std::uint64_t longest = 29'999'999'999;
+        actions = machine.step(now, longest, std::move(what));
+        for (const auto& action : actions)
+            if (const auto* wake = std::get_if<relay_action::wake_at>(&action)) wake_at = wake->when;
+    }
+    template <class Action>
+    std::uint64_t next() {
+        for (int i = 0; i < 1'000; ++i) {
+            if (const auto* found = find<Action>()) return found->number;
+            if (const auto* fetch = find<relay_action::fetch>()) {
+                step(relay_event::fetched{fetch->number, fetch_reply{.table_identity = "a"}});
+            } else {
+                wake();
+            }
+        }
+        ADD_FAILURE();
+        return 0;
+    }
+    error denied{errc::permission_denied, retry_advice::after_delay, false, "permission denied"};
+};
+
+TEST_F(IdleOutbox, DeletionsThatFailAreSeenAndTriedAgainWithinFiveSeconds) {
+    step(relay_event::fetched{number_of<relay_action::fetch>(), page(1, 1, false)});
+    step(relay_event::published{channel::main, number_of<relay_action::publish>(), publish_outcome{}});
+    EXPECT_FALSE(machine.late());
+    auto number = next<relay_action::remove>();
+    const auto asked = now;
+    ASSERT_TRUE(machine.late()) << "also before there is an answer";
+    for (int failures = 0; failures < 20; ++failures) {
+        step_late(relay_event::removed{number, tl::unexpected(denied)});
+        const auto failed = now;
+        number = next<relay_action::remove>();
+        EXPECT_LE(now - failed, 5s);
+        ASSERT_TRUE(machine.late());
+        EXPECT_EQ(machine.late()->since, asked);
+        EXPECT_EQ(machine.late()->why, denied);
+    }
+    EXPECT_GT(now - asked, 30s) << "the waits have grown";
+    step(relay_event::removed{number, 1});
+    EXPECT_FALSE(machine.late());
+}
+
+TEST_F(IdleOutbox, BurialsThatFailAreSeenAndTriedAgainWithinFiveSeconds) {
+    auto rows = std::make_shared<row_batch>();
+    outbox_row row;
+    row.id = row_id{1};
+    row.topic = rows->store("t");
+    row.malformed = rows->store("no topic can have this name");
+    rows->add(row);
+    step(relay_event::fetched{
+        number_of<relay_action::fetch>(), fetch_reply{.ahead = std::move(rows), .table_identity = "a"}});
+    auto number = next<relay_action::bury>();
+    const auto asked = now;
+    for (int failures = 0; failures < 20; ++failures) {
+        step_late(relay_event::buried{number, tl::unexpected(denied)});
+        const auto failed = now;
+        number = next<relay_action::bury>();
+        EXPECT_LE(now - failed, 5s);
+        ASSERT_TRUE(machine.late());
+        EXPECT_EQ(machine.late()->since, asked);
+        EXPECT_EQ(machine.late()->why, denied);
+    }
+    EXPECT_GT(now - asked, 30s);
+    step(relay_event::buried{number, {}});
+    EXPECT_FALSE(machine.late());
 }
 
 TEST(RelayTroubles, TheLatestTroubleIsSeenWhileItLasts) {
