@@ -40,7 +40,13 @@ constexpr std::array verdicts{
     verdict{"3D000", errc::not_found, later, "create the database, or check its name"},
     verdict{"42703", errc::not_found, later, "the table lacks a column: it is of another program or version"},
     verdict{"42883", errc::not_found, later, "the server lacks a function: PostgreSQL 12 or newer is needed"},
-    verdict{"42501", errc::permission_denied, later, "grant this role the right"},
+    verdict{
+        "42501",
+        errc::permission_denied,
+        later,
+        "grant this role the right; `millrace outbox init --print --outbox URL --relay-role ROLE` prints all "
+        "that a relay "
+        "needs"},
     verdict{
         "28", errc::permission_denied, later, "check the user, the password and the server's pg_hba.conf"},
     verdict{

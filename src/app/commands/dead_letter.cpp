@@ -4,6 +4,7 @@
 #include "output.hpp"
 #include "record/bytes_text.hpp"
 #include "settings.hpp"
+#include "text/one_line.hpp"
 #include "text/shell.hpp"
 #include "translate.hpp"
 #include "units.hpp"
@@ -147,7 +148,7 @@ exit_status list_dead(const settings& values) {
              fmt::format("{}", d.attempts),
              format_time(d.first_at),
              format_time(d.last_at),
-             d.error}
+             one_line(d.error)}
         );
     }
     return print(out.text());

@@ -37,7 +37,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
     if (word.size() > word_max) return {};
     std::string_view best;
-    std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+    // Two letters of a short word make another word.
+    std::size_t best_distance = std::max<std::size_t>(word.size() < 5 ? 1 : 2, word.size() / 3) + 1;
     for (const std::string_view candidate : candidates) {
         const bool begun = word.size() >= 3 && candidate.substr(0, word.size()) == word;
         const std::size_t distance = begun ? 1 : edit_distance(word, candidate);

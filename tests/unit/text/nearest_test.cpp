@@ -19,6 +19,9 @@ TEST(Nearest, FindsTheWordOfASlip) {
 TEST(Nearest, OffersNothingForAWordThatIsFarFromAll) {
     EXPECT_EQ(nearest("xyzzy", words), "");
     EXPECT_EQ(nearest("", words), "");
+    const std::vector<std::string_view> policies{"park-row", "park-key", "stop"};
+    EXPECT_EQ(nearest("drop", policies), "");
+    EXPECT_EQ(nearest("stpo", policies), "stop");
     EXPECT_EQ(nearest(std::string(5000, 'a'), words), "");
     EXPECT_EQ(did_you_mean("xyzzy", words), "");
     EXPECT_EQ(did_you_mean("realy", words), "; did you mean \"relay\"?");
