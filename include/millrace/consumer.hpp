@@ -28,8 +28,9 @@ struct consumer_status {
     std::size_t shards{0};   ///< Held now.
     std::size_t index{0};    ///< Of this worker among the live ones; advisory.
     std::size_t total{0};    ///< Live workers; 0 before the first listing.
-    std::uint64_t reads{0};  ///< Requests for records.
+    std::uint64_t reads{0};  ///< Requests for records, also those that failed.
     std::uint64_t reads_throttled{0};
+    std::uint64_t reads_failed{0};  ///< Of them and of openings; throttled ones are not among them.
     std::uint64_t records_read{0};
     std::uint64_t bytes_read{0};
     std::uint64_t aggregates{0};           ///< Of the Kinesis Producer Library, opened.
@@ -50,7 +51,8 @@ struct consumer_status {
     std::uint64_t bytes_in_memory{0};
     bool idle{false};  ///< At the tip of every shard held.
 
-    /// Why it cannot do all its work now: stream or state do not answer, or are not there.
+    /// Why it cannot do all its work now: stream or state do not answer, or are not there, or a shard has not
+    /// been read for some seconds.
     std::optional<error> trouble;
 
     /// How far what was read last lies behind the newest record of its shard; the largest of all shards held.
@@ -58,9 +60,11 @@ struct consumer_status {
 
     /// The longest, and the least, of `shard_progress` of all shards held.
     nanoseconds blocked{0};
+    nanoseconds failing{0};
     std::optional<nanoseconds> retention_left;
 
-    /// Those that want a look first: blocked for longest, then furthest behind; at most `shards_told`.
+    /// Those that want a look first: not read or blocked for longest, then furthest behind; at most
+    /// `shards_told`.
     static constexpr std::size_t shards_told = 100;
     std::vector<shard_progress> progress;
 };

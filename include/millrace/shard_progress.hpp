@@ -13,14 +13,19 @@ namespace millrace {
 struct shard_progress {
     shard_id shard;
     millrace::epoch epoch;
-    std::uint64_t reads{0};  ///< Requests for records.
+    std::uint64_t reads{0};  ///< Requests for records, also those that failed.
     std::uint64_t reads_throttled{0};
+    std::uint64_t reads_failed{0};  ///< Of them and of openings; throttled ones are not among them.
     std::uint64_t records_read{0};
     std::uint64_t bytes_read{0};
     std::uint64_t records_acknowledged{0};
 
-    /// How far what was read last lies behind the newest record.
+    /// How far what was read last lies behind the newest record; with `failing`, during which there may be
+    /// more.
     milliseconds behind{0};
+
+    /// How long no read has succeeded because requests fail or are not answered; 0 while they succeed.
+    nanoseconds failing{0};
 
     /// How long nothing was acknowledged although records wait for it: what the handler takes, and how long
     /// it has failed or stood still.

@@ -66,9 +66,14 @@ std::vector<figure> figures_of(const consumer_status& s) {
         gauge("shards", "Shards held now", std::uint64_t{s.shards}),
         gauge("worker_index", "Place of this worker among the live ones", std::uint64_t{s.index}),
         gauge("workers", "Live workers; 0 before the first listing", std::uint64_t{s.total}),
-        total("reads_total", "Requests for records", s.reads),
+        total("reads_total", "Requests for records, also those that failed", s.reads),
         total(
             "reads_throttled_total", "Of them and of openings, those that were throttled", s.reads_throttled
+        ),
+        total(
+            "read_failures_total",
+            "Of them and of openings, those that failed; throttled ones are not among them",
+            s.reads_failed
         ),
         total("records_read_total", "Records read", s.records_read),
         total("bytes_read_total", "Bytes read", s.bytes_read),
@@ -100,8 +105,15 @@ std::vector<figure> figures_of(const consumer_status& s) {
         gauge("memory_bytes", "Bytes of records in memory", s.bytes_in_memory),
         gauge(
             "behind_seconds",
-            "Age of what was read last against the newest record of its shard; the largest of all shards",
+            "Age of what was read last against the newest record of its shard, and how long reads have "
+            "failed "
+            "since; the largest of all shards",
             seconds(s.behind)
+        ),
+        gauge(
+            "read_failing_seconds",
+            "For how long no read of a shard has succeeded because they fail; the longest",
+            seconds(s.failing)
         ),
         gauge(
             "blocked_seconds",
@@ -120,17 +132,27 @@ std::vector<figure> figures_of(const consumer_status& s) {
 std::vector<figure> figures_of(const shard_progress& s) {
     return {
         gauge("epoch", "Epoch of the lease", s.epoch.value()),
-        total("reads_total", "Requests for records", s.reads),
+        total("reads_total", "Requests for records, also those that failed", s.reads),
         total(
             "reads_throttled_total", "Of them and of openings, those that were throttled", s.reads_throttled
+        ),
+        total(
+            "read_failures_total",
+            "Of them and of openings, those that failed; throttled ones are not among them",
+            s.reads_failed
         ),
         total("records_read_total", "Records read", s.records_read),
         total("bytes_read_total", "Bytes read", s.bytes_read),
         total("records_acknowledged_total", "Records acknowledged by the handler", s.records_acknowledged),
         gauge(
             "behind_seconds",
-            "Age of what was read last against the newest record of the shard",
+            "Age of what was read last against the newest record of the shard, and how long reads have "
+            "failed "
+            "since",
             seconds(s.behind)
+        ),
+        gauge(
+            "read_failing_seconds", "For how long no read has succeeded because they fail", seconds(s.failing)
         ),
         gauge(
             "blocked_seconds",

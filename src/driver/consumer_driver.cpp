@@ -185,6 +185,12 @@ std::optional<error> consumer_driver::idle_but_damaged() const {
     return first == nullptr ? std::nullopt : std::optional(*first);
 }
 
+std::optional<error> consumer_driver::trouble() const {
+    for (const auto& [name, shard] : impl_->shards)
+        if (auto why = shard->trouble()) return why;
+    return std::nullopt;
+}
+
 consumer_counters consumer_driver::counters() const {
     auto counters = impl_->counters;
     counters.bytes_in_memory = impl_->memory->in_use();

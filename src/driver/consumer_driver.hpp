@@ -46,6 +46,7 @@ struct consumer_counters {
     std::uint64_t handler_failures{0};
     std::uint64_t reads{0};
     std::uint64_t reads_throttled{0};
+    std::uint64_t reads_failed{0};  ///< Without those.
     std::uint64_t gaps_reported{0};
     std::uint64_t shards_stopped{0};   ///< By the failure policy.
     std::uint64_t bytes_in_memory{0};  ///< Now.
@@ -80,6 +81,9 @@ public:
     /// them met.
     [[nodiscard]] std::optional<error> idle_but_damaged() const;
     [[nodiscard]] consumer_counters counters() const;
+
+    /// Why a shard has not been read for some seconds: of the first one.
+    [[nodiscard]] std::optional<error> trouble() const;
 
     /// Of each shard held.
     [[nodiscard]] std::vector<shard_progress> progress() const;

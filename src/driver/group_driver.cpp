@@ -412,8 +412,12 @@ std::optional<error> group_driver::trouble() const {
     return impl_->machine.trouble().first();
 }
 
-bool group_driver::stream_is_missing() const {
-    return impl_->machine.trouble().stream_is_missing();
+bool group_driver::stream_is_known() const {
+    return impl_->machine.stream_is_known();
+}
+
+std::optional<error> group_driver::stream_trouble() const {
+    return impl_->machine.trouble().stream;
 }
 
 std::optional<stream_moment> group_driver::stream() const {

@@ -121,7 +121,10 @@ public:
 
     /// Why it cannot do all its work now: what the latest listing of the stream, else of the workers, met.
     [[nodiscard]] std::optional<error> trouble() const;
-    [[nodiscard]] bool stream_is_missing() const;
+
+    /// As `coordinator::stream_is_known`; and what the latest listing of the stream met.
+    [[nodiscard]] bool stream_is_known() const;
+    [[nodiscard]] std::optional<error> stream_trouble() const;
 
     /// As `coordinator::stream`.
     [[nodiscard]] std::optional<stream_moment> stream() const;

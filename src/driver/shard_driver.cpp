@@ -386,6 +386,7 @@ bool shard_driver::over() const {
 
 shard_progress shard_driver::progress() const {
     auto all = impl_->so_far;
+    all.failing = impl_->failing();
     if (impl_->waiting_since) all.blocked = impl_->now() - *impl_->waiting_since;
     if (const auto stream = impl_->around.leases.stream(); stream && stream->retention) {
         // What was not read is as old as the latest look, and what that look left.
@@ -394,7 +395,12 @@ shard_progress shard_driver::progress() const {
         const auto age = oldest ? nanoseconds{stream->now - *oldest} : unread;
         all.retention_left = *stream->retention - age;
     }
+    all.behind += std::chrono::floor<milliseconds>(all.failing);
     return all;
+}
+
+std::optional<error> shard_driver::trouble() const {
+    return impl_->trouble();
 }
 
 const error* shard_driver::damage() const {

@@ -94,6 +94,9 @@ public:
 
     [[nodiscard]] shard_progress progress() const;
 
+    /// Why it has not been read for some seconds, if it has not.
+    [[nodiscard]] std::optional<error> trouble() const;
+
     /// Why nothing more of it can be read: what is stored is damaged, and all before it is acknowledged.
     [[nodiscard]] const error* damage() const;
 

@@ -38,6 +38,9 @@ struct shard_driver::impl {
     void report(shard_reader::notice what, const error& why);
     void report_gap(const std::string& detail);
     void pump_read();
+    void read_again();
+    [[nodiscard]] nanoseconds failing() const;
+    [[nodiscard]] std::optional<error> trouble() const;
 
     void on_reports();
     void take(shard_inbox::report& what);
@@ -77,6 +80,9 @@ struct shard_driver::impl {
     std::optional<read_cursor> to_read;      // a read that waits for room
     shard_progress so_far;                   // all but what is worked out when it is asked for
     mono_time looked_at;                     // when the latest read that succeeded was sent, or the start
+    std::optional<mono_time> asked_at;       // a request is under way since then
+    std::optional<mono_time> failing_since;  // the first of the requests that failed was sent; no read since
+    std::optional<error> failure;            // what the latest of them met
     std::optional<mono_time> waiting_since;  // records wait for their acknowledgement and none came
     bool assigned{false};                    // the handler has been told, and has taken it
     mono_time assign_at{};

@@ -8,6 +8,13 @@
 
 namespace millrace {
 
+namespace {
+
+// What fails for less passes, as a restart of the service does; and a reply may take long.
+constexpr nanoseconds passes_within = std::chrono::seconds{5};
+
+}  // namespace
+
 void shard_driver::impl::read_step(const shard_reader::event& what) {
     const auto out = reader.step(now(), around.loop.random(), what);
     if (out.say != shard_reader::notice::none) report(out.say, std::get<shard_reader::failed>(what).why);
@@ -19,6 +26,7 @@ void shard_driver::impl::read_step(const shard_reader::event& what) {
     } else if (const auto* read = std::get_if<shard_reader::read>(&out.next)) {
         to_read = read->cursor;
     } else if (std::holds_alternative<shard_reader::end>(out.next)) {
+        read_again();
         gone = gone || out.say == shard_reader::notice::shard_gone;
         work->end_read();
         around.leases.discover_soon();
@@ -31,6 +39,7 @@ void shard_driver::impl::pump_open() {
     if (!to_open || draining || work->stopped()) return;
     auto room = around.memory.reserve(member, 1);
     if (!room) return;
+    asked_at = now();
     around.source.open(
         grant.shard,
         *std::exchange(to_open, std::nullopt),
@@ -40,6 +49,7 @@ void shard_driver::impl::pump_open() {
 
 void shard_driver::impl::on_open(result<read_cursor> how) {
     if (how) {
+        asked_at.reset();
         read_step(shard_reader::opened{std::move(*how)});
     } else {
         on_failed(std::move(how.error()));
@@ -51,7 +61,13 @@ void shard_driver::impl::on_failed(error why) {
     if (why.code == errc::throttled) {
         ++around.counters.reads_throttled;
         ++so_far.reads_throttled;
+    } else {
+        ++around.counters.reads_failed;
+        ++so_far.reads_failed;
     }
+    failure = why;
+    if (!failing_since) failing_since = asked_at;
+    asked_at.reset();
     damage = why.code == errc::corrupt ? std::optional(why) : std::nullopt;
     const bool denied = why.code == errc::not_found;
     const bool older = why.code == errc::conflict;  // its position is of an earlier stream of this name
@@ -73,6 +89,7 @@ void shard_driver::impl::pump_read() {
     auto cursor = *std::exchange(to_read, std::nullopt);
     ++around.counters.reads;
     ++so_far.reads;
+    asked_at = now();
     around.source.read(
         grant.shard,
         std::move(cursor),
@@ -88,7 +105,7 @@ void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room,
         on_failed(std::move(how.error()));
         return proceed();
     }
-    damage.reset();
+    read_again();
     const auto records = how->records->records();
     so_far.behind = how->behind;
     looked_at = sent;
@@ -104,6 +121,34 @@ void shard_driver::impl::on_read(mono_time sent, read_memory::reservation& room,
     }
     read_step(got);
     proceed();
+}
+
+void shard_driver::impl::read_again() {
+    asked_at.reset();
+    failing_since.reset();
+    failure.reset();
+    damage.reset();
+}
+
+nanoseconds shard_driver::impl::failing() const {
+    if (draining || ending || ended || work->stopped()) return nanoseconds{0};
+    if (failing_since) return now() - *failing_since;
+    const auto unanswered = asked_at ? now() - *asked_at : nanoseconds{0};
+    return unanswered < passes_within ? nanoseconds{0} : unanswered;
+}
+
+std::optional<error> shard_driver::impl::trouble() const {
+    const auto since = failing();
+    if (since < passes_within) return std::nullopt;
+    error why = failure.value_or(error{
+        errc::unavailable, retry_advice::after_delay, false, "the latest request has not been answered"});
+    why.detail = fmt::format(
+        "shard {} has not been read for {} s: {}",
+        name(),
+        std::chrono::floor<std::chrono::seconds>(since).count(),
+        why.detail
+    );
+    return why;
 }
 
 void shard_driver::impl::report_gap(const std::string& detail) {
@@ -139,14 +184,17 @@ void shard_driver::impl::report(shard_reader::notice what, const error& why) {
                     "not read of it is lost");
             break;
         case shard_reader::notice::failing:
-            say(log_level::error,
+            // An outage fails all shards at once.
+            say_failure(
+                why.retry == retry_advice::never ? log_level::error : log_level::warning,
                 "shard.read_failing",
                 fmt::format(
                     "{}: {}; attempt {} in a row, tried again with back-off",
                     name_of(why.code),
                     why.detail,
                     reader.failures()
-                ));
+                )
+            );
             break;
     }
 }

@@ -84,11 +84,21 @@ result<consumer_urls> check(const consumer_settings& settings) {
     return urls;
 }
 
+std::optional<error> not_listed_yet(const group_driver& group) {
+    if (group.stream()) return std::nullopt;
+    return error{
+        errc::unavailable,
+        retry_advice::after_delay,
+        false,
+        "the shards of the stream have not been listed yet; their listing is under way"};
+}
+
 /// Of all shards, and of those that want a look.
 void sum_up(std::vector<shard_progress> shards, consumer_status& into) {
     for (const auto& shard : shards) {
         into.behind = std::max(into.behind, shard.behind);
         into.blocked = std::max(into.blocked, shard.blocked);
+        into.failing = std::max(into.failing, shard.failing);
         if (shard.retention_left)
             into.retention_left =
                 std::min(into.retention_left.value_or(nanoseconds::max()), *shard.retention_left);
@@ -99,7 +109,8 @@ void sum_up(std::vector<shard_progress> shards, consumer_status& into) {
             shards.begin() + consumer_status::shards_told,
             shards.end(),
             [](const auto& a, const auto& b) {
-                return std::tie(b.blocked, b.behind, a.shard) < std::tie(a.blocked, a.behind, b.shard);
+                return std::tie(b.failing, b.blocked, b.behind, a.shard) <
+                       std::tie(a.failing, a.blocked, a.behind, b.shard);
             }
         );
         shards.resize(consumer_status::shards_told);
@@ -283,11 +294,13 @@ void consumer_run::look_whether_idle() {
     const auto& group = member_->group();
     auto damage = driver_->idle_but_damaged();
     if (!damage && driver_->idle()) damage = group.contradiction();
-    const bool missing = group.stream_is_missing();
-    if (!damage && missing) damage = group.trouble();
-    const bool quiet =
-        group.settled() &&
-        (missing || ((damage || driver_->idle()) && !work_is_open(group.shards(), damage.has_value())));
+    const auto unlisted = group.stream_trouble();
+    const bool for_good = unlisted && (unlisted->code == errc::not_found || keeps_from_starting(*unlisted));
+    if (!damage && for_good) damage = unlisted;
+    // Rows alone tell of an earlier run: the stream may hold more by now.
+    const bool at_end = group.stream_is_known() && (damage || driver_->idle()) &&
+                        !work_is_open(group.shards(), damage.has_value());
+    const bool quiet = group.settled() && (for_good || at_end);
     if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) {
         return end(damage ? tl::unexpected(*damage) : result<void>{});
     }
@@ -320,6 +333,7 @@ consumer_status consumer_run::look() const {
     now.total = total_;
     now.reads = counters.reads;
     now.reads_throttled = counters.reads_throttled;
+    now.reads_failed = counters.reads_failed;
     now.records_read = counters.records_read;
     now.bytes_read = counters.bytes_read;
     const auto unpacked = source_->unpacked();
@@ -343,6 +357,8 @@ consumer_status consumer_run::look() const {
     now.idle = driver_->idle();
     sum_up(driver_->progress(), now);
     now.trouble = member_->group().trouble();
+    if (!now.trouble) now.trouble = not_listed_yet(member_->group());
+    if (!now.trouble) now.trouble = driver_->trouble();
     return now;
 }
 

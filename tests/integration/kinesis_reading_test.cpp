@@ -263,6 +263,84 @@ TEST(KinesisReading, EndsWithAnErrorWhenItsStreamIsDeletedAndItIsToEndWhenIdle) 
     EXPECT_EQ(ended.error().code, errc::not_found);
 }
 
+// A first run leaves rows, which say nothing of what the stream holds now.
+TEST(KinesisReading, WithRowsOfAnEarlierRunDoesNotEndWhenIdleBeforeItHasListedTheStream) {
+    for (const bool all_shards : {false, true}) {
+        SCOPED_TRACE(all_shards ? "all shards" : "group");
+        kinesis_world world(1);
+        world.put("k", "1");
+        auto settings = world.settings();
+        settings.sharing.all_shards = all_shards;
+        settings.idle_exit = 300ms;
+        kinesis_receipts seen;
+        kinesis_handler handler(seen);
+        const auto first = consumer(settings, handler).run();
+        ASSERT_TRUE(first) << first.error().detail;
+        ASSERT_EQ(seen.distinct(), 1U);
+        world.put("k", "2");
+        world.add({.what = fault::throttled, .operation = "ListShards"});
+        background<consumer> again(settings, handler);
+        std::this_thread::sleep_for(1500ms);
+        EXPECT_FALSE(again.ended());
+        EXPECT_TRUE((*again).status().trouble);
+        world.mend();
+        const auto ended = again.wait();
+        EXPECT_TRUE(ended) << ended.error().detail;
+        EXPECT_EQ(seen.distinct(), 2U);
+    }
+}
+
+TEST(KinesisReading, EndsWithAnErrorWhenItMayNoLongerListTheStreamAndIsToEndWhenIdle) {
+    kinesis_world world(1);
+    world.put("k", "1");
+    auto settings = world.settings();
+    settings.idle_exit = 500ms;
+    kinesis_receipts seen;
+    kinesis_handler handler(seen, [&](const record_batch&, const delivery&) -> result<handled> {
+        world.add({.what = fault::access_denied, .operation = "ListShards"});
+        return handled::all;
+    });
+    const auto ended = consumer(settings, handler).run();
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code, errc::permission_denied);
+}
+
+TEST(KinesisReading, IsInTroubleUntilItHasListedTheStream) {
+    kinesis_world world(1);
+    world.add({.what = fault::slow, .operation = "ListShards", .delay = 1s});
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    background<consumer> running(world.settings(), handler);
+    ASSERT_TRUE(support::eventually(5s, [&] { return (*running).status().total == 1; }));
+    ASSERT_TRUE((*running).status().trouble);
+    EXPECT_NE((*running).status().trouble->detail.find("not been listed"), std::string::npos);
+    EXPECT_TRUE(support::eventually(5s, [&] { return !(*running).status().trouble; }));
+    EXPECT_TRUE(running.stop());
+}
+
+TEST(KinesisReading, SaysWhyAShardIsNotReadCountsItAndItsLagGrows) {
+    kinesis_world world(2);
+    kinesis_receipts seen;
+    kinesis_handler handler(seen);
+    background<consumer> running(world.settings(), handler);
+    const auto status = [&] { return (*running).status(); };
+    ASSERT_TRUE(support::eventually(5s, [&] { return status().idle && status().shards == 2; }));
+    world.add({.what = fault::kms_disabled, .operation = "GetRecords", .shard = shard_name(0)});
+    ASSERT_TRUE(support::eventually(15s, [&] { return status().trouble.has_value(); }));
+    const auto now = status();
+    EXPECT_NE(now.trouble->detail.find(shard_name(0)), std::string::npos) << now.trouble->detail;
+    EXPECT_NE(now.trouble->detail.find("KMS"), std::string::npos) << now.trouble->detail;
+    EXPECT_GT(now.behind, 3s);
+    EXPECT_GT(now.reads_failed, 3U);
+    EXPECT_LT(now.reads_failed, now.reads);
+    ASSERT_EQ(now.progress.size(), 2U);
+    EXPECT_EQ(now.progress[0].shard.value(), shard_name(0)) << "the one to look at comes first";
+    EXPECT_EQ(now.progress[1].behind, 0ms);
+    world.mend();
+    EXPECT_TRUE(support::eventually(5s, [&] { return !status().trouble && status().behind == 0ms; }));
+    EXPECT_TRUE(running.stop());
+}
+
 TEST(KinesisReading, WaitsForAStreamThatIsNotThereYetAndSaysSo) {
     kinesis_world world(1);
     auto settings = world.settings();

@@ -116,6 +116,7 @@ void coordinator::on(const session_went& what) {
 
 void coordinator::on(const discover_request&) {
     stream_list_.wanted = true;
+    discovery_ = steps_;
 }
 
 // One listing of a kind at a time; what is wanted meanwhile is asked for when its reply is in.
@@ -299,6 +300,7 @@ void coordinator::on(const stream_listed& reply) {
         return tell_failure("stream.list_failed", "error", {}, *trouble_.stream);
     }
     trouble_.stream.reset();
+    if (discovery_ && begun >= *discovery_) discovery_.reset();
     stream_ = *reply.outcome;
     stream_seen_ = stream_list_.sent;
     group_asked_.retry_at = std::min(group_asked_.retry_at, now_);

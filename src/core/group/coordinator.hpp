@@ -70,6 +70,9 @@ public:
 
     [[nodiscard]] const group_trouble& trouble() const { return trouble_; }
 
+    /// The latest listing of the stream was complete, and none that was asked for since is missing.
+    [[nodiscard]] bool stream_is_known() const { return stream_ && !trouble_.stream && !discovery_; }
+
     /// By the latest complete listing of the stream; nothing and false before the first.
     [[nodiscard]] std::optional<stream_moment> stream(mono_time now) const;
     [[nodiscard]] bool unlisted(const shard_id& shard) const;
@@ -190,8 +193,9 @@ private:
     std::optional<stream_listing> stream_;
     group_trouble trouble_;
     listing_requests stream_list_;
-    mono_time stream_seen_{};           // when the latest complete listing was asked for
-    std::set<shard_id> unlisted_rows_;  // rows of shards that the latest listing lacks
+    std::optional<step_count> discovery_;  // the latest `discover_request` that no listing has answered
+    mono_time stream_seen_{};              // when the latest complete listing was asked for
+    std::set<shard_id> unlisted_rows_;     // rows of shards that the latest listing lacks
     std::map<shard_id, mono_time> unlisted_since_;
     std::set<std::string> problems_told_;
     restored_stream restored_;

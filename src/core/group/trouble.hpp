@@ -13,9 +13,6 @@ struct group_trouble {
     std::optional<error> workers;
 
     [[nodiscard]] const std::optional<error>& first() const noexcept { return stream ? stream : workers; }
-    [[nodiscard]] bool stream_is_missing() const noexcept {
-        return stream && stream->code == errc::not_found;
-    }
 };
 
 }  // namespace millrace

@@ -8,7 +8,7 @@ namespace millrace {
 
 namespace {
 
-constexpr std::uint32_t failures_that_last = 8;
+constexpr std::uint32_t throttlings_that_last = 8;
 
 }  // namespace
 
@@ -102,10 +102,10 @@ shard_reader::outcome shard_reader::on(mono_time now, std::uint64_t random, cons
             return {pause_until(std::max(now + pause, pace_.next())), say};
         }
         default: {
-            // Said less and less often; what usually passes is said only once it lasts.
-            const bool passes = what.why.code == errc::throttled || what.why.code == errc::unavailable;
+            // Said less and less often; throttling is part of the work and said only once it lasts.
+            const bool usual = what.why.code == errc::throttled;
             const auto count = backoff_.failures();
-            const bool say = std::has_single_bit(count) && (!passes || count >= failures_that_last);
+            const bool say = std::has_single_bit(count) && (!usual || count >= throttlings_that_last);
             return {pause_until(std::max(now + pause, pace_.next())), say ? notice::failing : notice::none};
         }
     }

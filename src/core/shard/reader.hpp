@@ -80,7 +80,7 @@ public:
         missing,  ///< The source denies a shard that is listed; said at the 1st, 2nd, 4th, ... denial in a
                   ///< row.
         shard_gone,  ///< Denied and unlisted: what was not read is lost unless the shard comes back.
-        failing  ///< Said at the 1st, 2nd, 4th, ... failure in a row; what usually passes from the 8th on.
+        failing      ///< Said at the 1st, 2nd, 4th, ... failure in a row; throttling from the 8th on.
     };
     struct outcome {
         action next;

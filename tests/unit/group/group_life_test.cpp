@@ -65,14 +65,37 @@ TEST_F(GroupLife, AStreamThatIsMissingIsSaidAsLongAsItIsAndThenWorkedOn) {
     world.run_for(2s);
     ASSERT_TRUE(a.group->trouble());
     EXPECT_EQ(a.group->trouble()->detail, "no such stream");
-    EXPECT_TRUE(a.group->stream_is_missing());
+    EXPECT_TRUE(a.group->stream_trouble());
     EXPECT_GT(a.lister.asked, 2) << "it is looked for again and again";
     EXPECT_FALSE(a.failure);
     a.lister.refuses.reset();
     world.run_for(1s);
     EXPECT_FALSE(a.group->trouble());
-    EXPECT_FALSE(a.group->stream_is_missing());
     EXPECT_EQ(a.held.size(), 4U);
+}
+
+TEST_F(GroupLife, AStreamIsKnownOnceItIsListedAndUntilSomebodyAsksToLookAgain) {
+    auto& a = add("a");
+    a.lister.takes = 100ms;
+    a.start();
+    world.run_for(50ms);
+    EXPECT_FALSE(a.group->stream_is_known());
+    world.run_for(1s);
+    EXPECT_TRUE(a.group->stream_is_known());
+    a.group->discover_soon();
+    world.run_for(50ms);
+    a.group->discover_soon();  // the listing under way may be too old for this one
+    world.run_for(70ms);
+    EXPECT_FALSE(a.group->stream_is_known());
+    world.run_for(100ms);
+    EXPECT_TRUE(a.group->stream_is_known());
+    a.lister.refuses = error{errc::throttled, retry_advice::after_delay, false, "slowly"};
+    a.group->discover_soon();
+    world.run_for(1s);
+    EXPECT_FALSE(a.group->stream_is_known());
+    a.lister.refuses.reset();
+    world.run_for(2s);
+    EXPECT_TRUE(a.group->stream_is_known());
 }
 
 TEST_F(GroupLife, AStateThatDoesNotAnswerIsTheTroubleOfTheGroup) {
@@ -82,7 +105,7 @@ TEST_F(GroupLife, AStateThatDoesNotAnswerIsTheTroubleOfTheGroup) {
     plan.down = true;
     world.run_for(1s);
     ASSERT_TRUE(a.group->trouble());
-    EXPECT_FALSE(a.group->stream_is_missing());
+    EXPECT_FALSE(a.group->stream_trouble());
     plan.down = false;
     world.run_for(1s);
     EXPECT_FALSE(a.group->trouble());
