@@ -171,7 +171,9 @@ void client::impl::keys_late(call_id id) {
             errc::unavailable,
             retry_advice::after_delay,
             fmt::format(
-                "{} was not sent to {}: no keys came in its time; see credentials.failed in the log",
+                "{} was not sent to {}: no keys came in its time; credentials.failed in the log says why, "
+                "and without "
+                "one this machine or the service is too slow",
                 calls.at(id)->what.operation,
                 target.host
             )

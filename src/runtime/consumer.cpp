@@ -84,6 +84,15 @@ result<consumer_urls> check(const consumer_settings& settings) {
     return urls;
 }
 
+/// A state makes what it needs: what it does not find at the start, such as its database, nobody makes.
+template <class T>
+[[nodiscard]] auto of_state(completion<void> done) {
+    return outcome_only<T>([done = std::move(done)](result<void> outcome) {
+        if (!outcome && outcome.error().code == errc::not_found) outcome.error().retry = retry_advice::never;
+        done(std::move(outcome));
+    });
+}
+
 std::optional<error> not_listed_yet(const group_driver& group) {
     if (group.stream()) return std::nullopt;
     return error{
@@ -243,10 +252,14 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
         });
     });
     checks_of_state_.add([this](completion<void> done) {
-        member_->store().list_workers(outcome_only<std::vector<worker_row>>(std::move(done)));
+        member_->store().list_workers(of_state<std::vector<worker_row>>(std::move(done)));
     });
     checks_of_state_.add([this](completion<void> done) {
-        member_->store().list_shards(outcome_only<std::vector<shard_row>>(std::move(done)));
+        member_->store().list_shards(of_state<std::vector<shard_row>>(std::move(done)));
+    });
+    // By its whole key: a table whose key is of other types can be listed all the same.
+    checks_of_state_.add([this](completion<void> done) {
+        member_->store().read(std::monostate{}, of_state<std::optional<lease_row>>(std::move(done)));
     });
     tell_while_waiting();
     // A state is made where it is missing, but not for a stream that is not there.

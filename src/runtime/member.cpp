@@ -14,6 +14,9 @@ constexpr nanoseconds beat_max = std::chrono::milliseconds{250};
 // Beyond the drain limit: what the group takes for its last writes, and then for the end of the session.
 constexpr nanoseconds goodbye = std::chrono::milliseconds{800};
 
+// Without a shard there is only the session to end, and nobody waits for that.
+constexpr nanoseconds goodbye_empty_handed = std::chrono::milliseconds{1500};
+
 }  // namespace
 
 member::member(event_loop& loop, const member_settings& settings, keeper::store_opener open, worker_id worker)
@@ -83,7 +86,8 @@ void member::stop(completion<void> done) {
         if (auto call = std::exchange(*once, nullptr)) call(outcome);
     };
     if (!started_) return loop_.post(alive_.guard([finish] { finish({}); }));
-    loop_.call_at(loop_.now() + stop_limit_, alive_.guard([finish] {
+    const auto limit = group_->shards_held() == 0 ? std::min(stop_limit_, goodbye_empty_handed) : stop_limit_;
+    loop_.call_at(loop_.now() + limit, alive_.guard([finish] {
         finish(fail(
             errc::unavailable,
             "the group's state did not answer while this worker left; its session will lapse",

@@ -38,8 +38,8 @@ public:
 
     [[nodiscard]] result<void> start();
 
-    /// Gives back every lease, then the session. Completes once, within a second of the drain limit, whatever
-    /// the state does: what it did not take by then lapses.
+    /// Gives back every lease, then the session. Completes once, within a second of the drain limit (or some
+    /// 1.5 s when it holds no shard), whatever the state does: what it did not take by then lapses.
     void stop(completion<void> done);
 
     void on_beat(std::function<void()> what) { on_beat_ = std::move(what); }

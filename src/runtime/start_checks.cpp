@@ -4,7 +4,7 @@ namespace millrace {
 
 bool keeps_from_starting(const error& why) {
     return why.retry == retry_advice::never || why.code == errc::permission_denied ||
-           why.code == errc::corrupt;
+           why.code == errc::corrupt || why.code == errc::invalid_config;
 }
 
 void add_fault(std::optional<error>& all, const error& next) {

@@ -38,7 +38,8 @@ private:
     lifetime alive_;
 };
 
-/// A file that may not be opened seldom mends by itself, so at the start it is said instead of awaited.
+/// A file that may not be opened, or a wrong setting, seldom mends by itself, so at the start it is said
+/// instead of awaited.
 [[nodiscard]] bool keeps_from_starting(const error& why);
 
 /// Joins faults so that a person sees all of them; the first decides what can be done.

@@ -91,6 +91,47 @@ TEST_F(CliKinesis, AConsumerThatRunsOnWaitsForItsStreamAndReadyzSaysSo) {
     }));
 }
 
+TEST_F(CliKinesis, WhatCanNeverWorkIsSaidAtTheStartInsteadOfAwaited) {
+    fake.with([](auto in) { ASSERT_TRUE(in.model.create("orders", 1)); });
+    const words place{"--group", "g", "--state", state(), "--log-level", "off"};
+
+    auto tls = fake.url("orders");
+    tls.replace(tls.find("http"), 4, "https");
+    ::setenv("AWS_CA_BUNDLE", path("missing.pem").c_str(), 1);
+    const auto untrusted =
+        millrace({"consume", "--stream", tls, "--group", "g", "--state", state(), "--log-level", "off"});
+    ::unsetenv("AWS_CA_BUNDLE");
+    EXPECT_EQ(untrusted.status, 1);
+    EXPECT_THAT(untrusted.errors, HasSubstr("AWS_CA_BUNDLE"));
+
+    write("config", "[default]\ncredential_process = " + path("missing") + "\n");
+    ::unsetenv("AWS_ACCESS_KEY_ID");
+    ::unsetenv("AWS_SECRET_ACCESS_KEY");
+    ::setenv("AWS_CONFIG_FILE", path("config").c_str(), 1);
+    const auto keyless = millrace(on("orders", {"consume"}, place));
+    ::setenv("AWS_ACCESS_KEY_ID", "AKIDFAKE", 1);
+    ::setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    ::unsetenv("AWS_CONFIG_FILE");
+    EXPECT_EQ(keyless.status, 1);
+    EXPECT_THAT(keyless.errors, HasSubstr("credential_process"));
+}
+
+TEST_F(CliKinesis, WithoutShardsItEndsSoonAlsoWhenItsStateDoesNotAnswer) {
+    fake.with([](auto in) { ASSERT_TRUE(in.model.create("orders", 1)); });
+    auto consumer = start(
+        on("orders",
+           {"consume", "--group", "g", "--state", "dynamodb://eu-west-1/leases?endpoint=http://127.0.0.1:1"}),
+        "consumer"
+    );
+    ASSERT_TRUE(says("consumer", "session.heartbeat_failed"));
+    const auto asked = std::chrono::steady_clock::now();
+    consumer.ask_to_end();
+    const auto ended = consumer.wait(std::chrono::seconds{20});
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 0) << said("consumer");
+    EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds{5});
+}
+
 TEST_F(CliKinesis, TheAdminPortTellsOfReadsAndOfEachShard) {
     fake.with([](auto in) {
         ASSERT_TRUE(in.model.create("orders", 2));

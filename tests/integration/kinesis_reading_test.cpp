@@ -280,9 +280,10 @@ TEST(KinesisReading, WithRowsOfAnEarlierRunDoesNotEndWhenIdleBeforeItHasListedTh
         world.put("k", "2");
         world.add({.what = fault::throttled, .operation = "ListShards"});
         background<consumer> again(settings, handler);
+        const auto begun = [&] { return again.ended() || (*again).status().trouble; };
+        EXPECT_TRUE(support::eventually(60s, begun)) << "the first look takes its time";
         std::this_thread::sleep_for(1500ms);
         EXPECT_FALSE(again.ended());
-        EXPECT_TRUE((*again).status().trouble);
         world.mend();
         const auto ended = again.wait();
         EXPECT_TRUE(ended) << ended.error().detail;
@@ -348,8 +349,11 @@ TEST(KinesisReading, WaitsForAStreamThatIsNotThereYetAndSaysSo) {
     kinesis_receipts seen;
     kinesis_handler handler(seen);
     background<consumer> running(settings, handler);
-    ASSERT_TRUE(support::eventually(5s, [&] { return (*running).status().trouble.has_value(); }));
-    EXPECT_EQ((*running).status().trouble->code, errc::not_found);
+    const auto missing = [&] {
+        const auto trouble = (*running).status().trouble;
+        return trouble && trouble->code == errc::not_found;
+    };
+    ASSERT_TRUE(support::eventually(5s, missing));
     world.fake.with([](auto in) {
         ASSERT_TRUE(in.model.create("later", 1));
         in.model.append("later", "k", "1");

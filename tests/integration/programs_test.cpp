@@ -13,6 +13,14 @@ struct Programs : Cli {
     }
 };
 
+TEST_F(Programs, AVariableThatATestGivesAProcessTakesThePlaceOfItsOwn) {
+    ::setenv("MILLRACE_GIVEN", "own", 1);
+    support::spawn_options options;
+    options.environment = {"MILLRACE_GIVEN=given"};
+    EXPECT_EQ(support::run({"/usr/bin/printenv", "MILLRACE_GIVEN"}, std::move(options)).output, "given\n");
+    ::unsetenv("MILLRACE_GIVEN");
+}
+
 TEST_F(Programs, TheDemonstrationNamesABadEventByItsPlaceBeforeAnythingIsWritten) {
     const std::string good = R"({"topic":"orders","key":"1","value":"x"})";
     for (const auto& [line, why] :

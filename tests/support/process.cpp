@@ -2,6 +2,7 @@
 
 #include "support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -59,10 +60,15 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string>& added) {
-    std::vector<std::string> all;
+    auto all = added;
+    const auto is_added = [&](const std::string& entry) {
+        const auto name = entry.substr(0, entry.find('=') + 1);
+        return std::any_of(added.begin(), added.end(), [&](const auto& one) {
+            return one.starts_with(name);
+        });
+    };
     for (char** entry = environ; *entry != nullptr; ++entry)
-        all.emplace_back(*entry);
-    all.insert(all.end(), added.begin(), added.end());
+        if (!is_added(*entry)) all.emplace_back(*entry);
     return all;
 }
 

@@ -128,6 +128,8 @@ judgement by_status(int status) {
             return final_one(errc::permission_denied, later, "check the endpoint, and proxies between");
         case 407:
             return final_one(errc::permission_denied, later, "the proxy wants a user and a password");
+        case 404:
+            return final_one(errc::invalid_config, later, check_endpoint);
         case 413:
             return final_one(errc::invalid_argument, never, "send less at a time");
         default:

@@ -200,9 +200,17 @@ key_refresh::event key_chain::impl::fetch(const std::stop_token& stop) {
 }
 
 void key_chain::impl::note_found(const key_plan& plan, const aws_keys& keys) {
+    const auto left = left_of(keys);
+    if (left && *left <= nanoseconds::zero()) {
+        return log.write(
+            log_level::warning,
+            "credentials.over",
+            {{"source", plan.name},
+             {"detail", "their end is past, so they are renewed as soon as the source has others"}}
+        );
+    }
     const auto level = source == plan.name ? log_level::debug : log_level::info;
     source = plan.name;
-    const auto left = left_of(keys);
     log.write(
         level,
         "credentials.found",

@@ -199,7 +199,7 @@ TEST(Service, AConsumerTellsOfEachShardWhatIsToBeWatched) {
          .records_read = 300,
          .blocked = 90s,
          .retention_left = 3600s},
-        {.shard = shard_id("shard-2"), .behind = 2500ms}};
+        {.shard = shard_id("shard-2"), .reads_failed = 3, .behind = 2500ms, .failing = 1500ms}};
     about.update(s);
     EXPECT_THAT(
         get(about, "/metrics"),
@@ -213,6 +213,8 @@ TEST(Service, AConsumerTellsOfEachShardWhatIsToBeWatched) {
             HasSubstr("millrace_shard_blocked_seconds{shard=\"shard-1\"} 90\n"),
             HasSubstr("millrace_shard_retention_left_seconds{shard=\"shard-1\"} 3600\n"),
             HasSubstr("millrace_shard_behind_seconds{shard=\"shard-2\"} 2.5\n"),
+            HasSubstr("millrace_shard_read_failing_seconds{shard=\"shard-2\"} 1.5\n"),
+            HasSubstr("millrace_shard_read_failures_total{shard=\"shard-2\"} 3\n"),
             Not(HasSubstr("retention_left_seconds{shard=\"shard-2\"}"))
         )
     );

@@ -112,7 +112,7 @@ TEST(Classify, GivesFinalRefusalsTheCodeThatAdaptersActOn) {
 }
 
 TEST(Classify, TakesRepliesWithoutATypeForThoseOfSomethingBetween) {
-    for (const int status : {301, 302, 307, 400, 404, 405}) {
+    for (const int status : {301, 302, 307, 400, 405}) {
         const auto means = classify(status, "", {});
         EXPECT_EQ(means.kind, failure_class::final) << status;
         EXPECT_EQ(means.code, errc::unavailable) << status;
@@ -121,6 +121,7 @@ TEST(Classify, TakesRepliesWithoutATypeForThoseOfSomethingBetween) {
         EXPECT_FALSE(means.effect_possible) << status;
     }
     EXPECT_EQ(classify(403, "", {}).code, errc::permission_denied);
+    EXPECT_EQ(classify(404, "", {}).code, errc::invalid_config) << "at the start this is said, not awaited";
     EXPECT_THAT(std::string(classify(407, "", {}).advice), HasSubstr("proxy"));
     EXPECT_EQ(classify(413, "", {}).code, errc::invalid_argument);
 }

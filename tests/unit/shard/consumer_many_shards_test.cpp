@@ -97,6 +97,38 @@ TEST_F(ManyShards, AnErrorOfOneShardIsSaidAndRetriedAndStopsNoOther) {
     EXPECT_TRUE(consumer->idle());
 }
 
+TEST_F(ManyShards, AShardThatCannotBeReadIsTheTroubleOfTheConsumerAndItsLagGrows) {
+    for (int i = 0; i < 8; ++i)
+        grant(i);
+    world.run_for(10s);
+    ASSERT_FALSE(consumer->trouble());
+    const auto of_third = [&] {
+        for (auto& one : consumer->progress())
+            if (one.shard == shard(3)) return one;
+        return shard_progress{};
+    };
+    EXPECT_EQ(of_third().failing, 0s);
+    EXPECT_EQ(of_third().behind, 0s);
+    const auto reads = of_third().reads;
+    source.refuse[shard(3)] = {errc::unavailable, retry_advice::after_delay, false, "nobody is there"};
+    world.run_for(4s);
+    EXPECT_FALSE(consumer->trouble()) << "it may pass";
+    EXPECT_GT(log.count("shard.read_failing"), 0U) << "the first is said";
+    world.run_for(26s);
+    ASSERT_TRUE(consumer->trouble());
+    EXPECT_EQ(consumer->trouble()->code, errc::unavailable);
+    EXPECT_NE(consumer->trouble()->detail.find(shard(3).value()), std::string::npos);
+    EXPECT_NE(consumer->trouble()->detail.find("nobody is there"), std::string::npos);
+    EXPECT_GT(of_third().behind, 25s);
+    EXPECT_GT(of_third().failing, 25s);
+    EXPECT_EQ(of_third().reads - reads, of_third().reads_failed);
+    EXPECT_EQ(consumer->counters().reads_failed, of_third().reads_failed);
+    source.refuse.clear();
+    world.run_for(options.backoff_max + 1s);
+    EXPECT_FALSE(consumer->trouble());
+    EXPECT_EQ(of_third().behind, 0s);
+}
+
 TEST_F(ManyShards, ARecordLargerThanTheWholeBudgetIsStillProcessed) {
     options.memory_bytes = 1'000;
     options.read_bytes = 1'000;
