@@ -280,7 +280,10 @@ TEST(KinesisReading, WithRowsOfAnEarlierRunDoesNotEndWhenIdleBeforeItHasListedTh
         world.put("k", "2");
         world.add({.what = fault::throttled, .operation = "ListShards"});
         background<consumer> again(settings, handler);
-        const auto begun = [&] { return again.ended() || (*again).status().trouble; };
+        const auto begun = [&] {
+            const auto trouble = (*again).status().trouble;
+            return again.ended() || (trouble && trouble->detail.find("not been listed") == std::string::npos);
+        };
         EXPECT_TRUE(support::eventually(60s, begun)) << "the first look takes its time";
         std::this_thread::sleep_for(1500ms);
         EXPECT_FALSE(again.ended());
