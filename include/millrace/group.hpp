@@ -101,7 +101,7 @@ public:
     [[nodiscard]] result<lease> acquire(nanoseconds timeout, const std::stop_token& stop = {});
 
     /// The same for one resource. Errors also: `not_found` when it is not one of the group's, `not_owner`
-    /// when another worker has it at the time-out.
+    /// when another worker has it at the time-out: the detail names it, and for how long its lease still is.
     [[nodiscard]] result<lease> acquire(
         const std::string& resource, nanoseconds timeout, const std::stop_token& stop = {}
     );

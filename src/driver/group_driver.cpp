@@ -439,7 +439,14 @@ nanoseconds group_driver::drain_limit() const {
 std::vector<shard_view> group_driver::shards() const {
     std::vector<shard_view> all;
     for (auto& one : impl_->machine.status())
-        all.push_back({std::move(one.row), one.listed, one.ready, one.mine, one.open_again, one.owner_lapsed}
+        all.push_back(
+            {std::move(one.row),
+             one.listed,
+             one.ready,
+             one.mine,
+             one.open_again,
+             one.owner_lapsed,
+             std::move(one.other)}
         );
     return all;
 }

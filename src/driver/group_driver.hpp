@@ -71,8 +71,9 @@ struct shard_view {
     bool listed{false};
     bool ready{false};
     bool mine{false};
-    bool open_again{false};    ///< Finished, and yet listed as open.
-    bool owner_lapsed{false};  ///< Its owner is gone or has been silent for longer than its lease.
+    bool open_again{false};               ///< Finished, and yet listed as open.
+    bool owner_lapsed{false};             ///< Its owner is gone or has been silent for longer than its lease.
+    std::optional<lease_holder> other{};  ///< Who has it, when that is another session that lives.
 };
 
 class group_driver final : public session_listener {

@@ -3,6 +3,7 @@
 #include "adapters.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -96,15 +97,20 @@ error group_worker::why_not(const std::string& resource) const {
             false,
             fmt::format("resource \"{}\" is acquired by this worker already; use that lease", resource)};
     }
-    if (found != shards.end() && !found->row.owner.value().empty()) {
+    if (found != shards.end() && found->other) {
+        const std::chrono::duration<double> left =
+            std::max(found->other->until - loop_.now(), nanoseconds::zero());
         return {
             errc::not_owner,
             retry_advice::after_delay,
             false,
             fmt::format(
-                "resource \"{}\" is held by another worker; wait "
+                "resource \"{}\" is held by worker \"{}\" for {:.1f} s more, and longer with each heartbeat; "
+                "wait "
                 "longer or leave it",
-                resource
+                resource,
+                found->other->worker.value(),
+                left.count()
             )};
     }
     return {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace millrace::test {
@@ -161,6 +162,28 @@ TEST_F(GroupAlone, IsLeftAndDestroyedFromWithinACallbackOfAStopToken) {
         const auto lease = second.acquire(patience);
         EXPECT_TRUE(lease) << lease.error().detail;
     }
+}
+
+TEST_F(GroupAlone, SaysWhoHoldsAResourceAndForHowLong) {
+    auto with = settings("holder");
+    with.resources = {"a", "b"};
+    auto first = join(with);
+    const auto one = first.acquire(patience);
+    const auto two = first.acquire(patience);
+    ASSERT_TRUE(one && two);
+    with.worker = worker_id("newcomer");
+    auto second = join(with);
+    std::optional<error> refused;
+    ASSERT_TRUE(support::eventually(patience, [&] {
+        for (const auto* const resource : {"a", "b"}) {
+            const auto tried = second.acquire(resource, 50ms);
+            if (!tried && tried.error().code == errc::not_owner) refused = tried.error();
+        }
+        return refused.has_value();
+    }));
+    EXPECT_THAT(
+        refused->detail, testing::ContainsRegex("is held by worker \"holder\" for [0-9]+\\.[0-9] s more")
+    );
 }
 
 TEST_F(GroupAlone, TypedErrorsForWhatCannotBeAcquired) {

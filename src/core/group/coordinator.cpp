@@ -457,6 +457,7 @@ std::vector<shard_status> coordinator::status() const {
         const auto& owner = one.row.owner;
         one.owner_lapsed = !owner.value().empty() && owner != mine_ &&
                            (!workers_.sessions.contains(owner) || lapse_.lapsed(owner));
+        if (owner != mine_) one.other = lapse_.holder(owner);
         all.push_back(std::move(one));
     }
     return all;

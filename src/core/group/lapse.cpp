@@ -10,7 +10,7 @@ std::vector<worker_row> lapse_observer::observe(
     std::map<incarnation, sighting> still;
     std::vector<worker_row> over;
     for (const auto& row : rows) {
-        sighting now{row.counter, replied};
+        sighting now{row.counter, replied, {row.worker, replied + row.lease}};
         if (const auto known = seen_.find(row.incarnation); known != seen_.end()) {
             if (known->second.counter == row.counter) now = known->second;
         }
@@ -25,6 +25,12 @@ std::vector<worker_row> lapse_observer::observe(
 bool lapse_observer::lapsed(const incarnation& session) const {
     const auto known = seen_.find(session);
     return known != seen_.end() && known->second.over;
+}
+
+std::optional<lease_holder> lapse_observer::holder(const incarnation& session) const {
+    const auto known = seen_.find(session);
+    if (known == seen_.end() || known->second.over) return std::nullopt;
+    return known->second.holder;
 }
 
 bool lapse_observer::gone_here(const worker_row& row) const {

@@ -13,9 +13,17 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace millrace {
+
+/// Whose lease it is, and when it will have lapsed unless a heartbeat is seen before; as of the latest
+/// listing.
+struct lease_holder {
+    worker_id worker;
+    mono_time until;
+};
 
 class lapse_observer {
 public:
@@ -33,6 +41,9 @@ public:
     /// Whether a session counted as over in the latest listing.
     [[nodiscard]] bool lapsed(const incarnation& session) const;
 
+    /// Empty when the session was not listed or counted as over.
+    [[nodiscard]] std::optional<lease_holder> holder(const incarnation& session) const;
+
     /// The session's process ran on this machine and has ended.
     [[nodiscard]] bool gone_here(const worker_row& row) const;
 
@@ -40,6 +51,7 @@ private:
     struct sighting {
         version counter;
         mono_time first_shown;
+        lease_holder holder;
         bool over{false};
     };
 

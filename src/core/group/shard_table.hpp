@@ -7,6 +7,7 @@
 /// are never used twice, so an absence is final.
 #pragma once
 
+#include "group/lapse.hpp"
 #include "port/lease_store.hpp"
 
 #include <millrace/names.hpp>
@@ -35,7 +36,8 @@ struct shard_status {
     bool ready{false};
     bool mine{false};
     bool owner_lapsed{false};
-    bool open_again{false};  ///< As `shard_standing`.
+    std::optional<lease_holder> other;  ///< Who has it, when that is a session that lives.
+    bool open_again{false};             ///< As `shard_standing`.
 };
 
 class shard_table {
