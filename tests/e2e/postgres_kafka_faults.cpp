@@ -90,8 +90,10 @@ const std::vector<faults::fault>& faults::all() {
 
 void faults::shuffle(deck which) {
     deck_.clear();
-    for (const auto& one : all())
-        deck_.insert(deck_.end(), which == deck::brief ? one.in_brief : one.in_everything, &one);
+    for (const auto& one : all()) {
+        const int cards = which == deck::brief ? one.in_brief : one.in_everything;
+        deck_.insert(deck_.end(), static_cast<std::size_t>(cards), &one);
+    }
     std::shuffle(deck_.begin(), deck_.end(), random_);
 }
 

@@ -38,7 +38,7 @@ support::keyed_report judged(
         check.seen(topic, record.key.value_or(""), record.value.value_or(""));
     for (int key = 1; key <= keys; ++key)
         check.committed(
-            topic, "key-" + std::to_string(key), static_cast<std::uint64_t>(calls * rows_of_a_key)
+            topic, "key-" + std::to_string(key), static_cast<std::uint64_t>(calls) * rows_of_a_key
         );
     return check.report();
 }

@@ -161,7 +161,6 @@ TEST_F(AwsCredentials, AreRenewedInTheBackgroundAndGivenAtOnceMeanwhile) {
 }
 
 TEST_F(AwsCredentials, RefusedOnesAreReplacedByTheTokenAsItIsNow) {
-    std::atomic<int> number{0};
     raw_http_server server([&](const seen_request& request) {
         return raw_answer{http_answer(200, document(request.header("authorization"), 1h))};
     });

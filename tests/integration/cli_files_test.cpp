@@ -88,7 +88,7 @@ TEST_F(CliFiles, AReadOnlyFileIsSaidToBeReadOnly) {
 TEST_F(CliFiles, WhatOnlyReadsNeedsNoRightToWrite) {
     make_outbox();
     make_stream();
-    ok({"outbox", "put", "--outbox", outbox(), "--topic", "none", "--value", "v"});
+    ok({"outbox", "put", "--outbox", outbox(), "--topic", "no stream", "--value", "v"});
     EXPECT_EQ(millrace(relay_once()).status, 1) << "it is parked";
     ok(consume());
     make_read_only();
@@ -271,7 +271,7 @@ TEST_F(CliFiles, ATopicWithoutAStreamIsNamed) {
     make_stream();
     ok({"outbox", "put", "--outbox", outbox(), "--topic", "bills", "--key", "1", "--value", "v"});
     words command = relay_once();
-    command.insert(command.end(), {"--on-poison", "stop"});
+    command.insert(command.end(), {"--yield-after", "1s"});
     const auto done = millrace(command);
     EXPECT_EQ(done.status, 1);
     EXPECT_THAT(done.errors, HasSubstr("bills"));

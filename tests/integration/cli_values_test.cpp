@@ -156,7 +156,9 @@ TEST_F(CliValues, LinesThatAreNoEventsAreNamedByTheirNumber) {
     bad("{\"topic\":\"t\",\"value\":\"\\ud800\"}", "half of a surrogate pair");
     bad("{\"topic\":\"t\",\"value\":\"x\",\"value\":\"y\"}", "the field \"value\" is there twice");
     bad("[]", "expected an object");
-    bad("{\"topic\":\"t\",\"value\":\"" + std::string(34'000'000, 'x') + "\"}",
+    std::string long_value;
+    long_value.resize(34'000'000, 'x');
+    bad("{\"topic\":\"t\",\"value\":\"" + long_value + "\"}",
         "longer than 33554432 bytes (--line-bytes-max)");
 }
 
