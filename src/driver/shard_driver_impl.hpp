@@ -39,6 +39,7 @@ struct shard_driver::impl {
     void report_gap(const std::string& detail);
     void pump_read();
     void read_again();
+    [[nodiscard]] bool awaits_its_start();
     [[nodiscard]] nanoseconds failing() const;
     [[nodiscard]] std::optional<error> trouble() const;
 

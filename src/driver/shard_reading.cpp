@@ -13,6 +13,9 @@ namespace {
 // What fails for less passes, as a restart of the service does; and a reply may take long.
 constexpr nanoseconds passes_within = std::chrono::seconds{5};
 
+// For a start that has not come: the clocks may be set meanwhile.
+constexpr nanoseconds start_looked_at = std::chrono::seconds{10};
+
 }  // namespace
 
 void shard_driver::impl::read_step(const shard_reader::event& what) {
@@ -35,8 +38,18 @@ void shard_driver::impl::read_step(const shard_reader::event& what) {
     }
 }
 
+// Kinesis refuses a time that has not come by its own clock.
+bool shard_driver::impl::awaits_its_start() {
+    const auto* const start = std::get_if<from::timestamp>(&*to_open);
+    const auto stream = around.leases.stream();
+    if (start == nullptr || !stream || start->at <= stream->now) return false;
+    const nanoseconds rest = start->at - stream->now;
+    read_alarm.set(now() + std::min<nanoseconds>(rest, start_looked_at), [this] { proceed(); });
+    return true;
+}
+
 void shard_driver::impl::pump_open() {
-    if (!to_open || draining || work->stopped()) return;
+    if (!to_open || draining || work->stopped() || awaits_its_start()) return;
     auto room = around.memory.reserve(member, 1);
     if (!room) return;
     asked_at = now();

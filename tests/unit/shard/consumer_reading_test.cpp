@@ -105,6 +105,22 @@ TEST_F(RetainingStream, AFreshCheckpointReportsNone) {
     EXPECT_EQ(consumer->counters().gaps_reported, 0U);
 }
 
+TEST_F(RetainingStream, AStartThatHasNotComeIsAwaitedAndIsNoFailure) {
+    make();
+    leases->keeps = 1h;
+    append(1, 3);
+    grant(0, from::timestamp{loop.wall() + std::chrono::minutes{10}});
+    source.refuse[shard(0)] = {errc::invalid_argument, retry_advice::never, false, "is in the future"};
+    world.run_for(9min);
+    EXPECT_FALSE(consumer->trouble());
+    EXPECT_EQ(consumer->progress().at(0).reads_failed, 0U);
+    source.refuse.clear();
+    world.run_for(2min);
+    append(4, 5);
+    world.run_for(1min);
+    EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 4 5"}));
+}
+
 TEST_F(RetainingStream, AHandlerThatStandsStillShowsHowLongAndWhatIsLeftOfTheRetention) {
     make();
     leases->keeps = 1h;
