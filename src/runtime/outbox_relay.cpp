@@ -223,6 +223,7 @@ void outbox_relay::look(looks done) {
 /// why.
 void outbox_relay::look_now() {
     if (leading_ && !sink_is_missed()) return look_at_rows({});
+    if (leading_) see_rows([](const result<void>&) {});  // a sink that is not there is slow to say so
     look([this](const result<void>& outbox, const result<void>& sink) {
         const bool of_another = !leading_ && !settings_.once && by_->behind_another(seat_);
         if (outbox && of_another) seen_.reset();
@@ -238,14 +239,20 @@ bool outbox_relay::sink_is_missed() const {
 
 void outbox_relay::look_at_rows(const result<void>& sink) {
     looking_ = true;
-    look_at_outbox_(alive_.guard([this, sink](const result<outbox_look>& seen) {
+    see_rows([this, sink](const result<void>& seen) {
         looking_ = false;
+        note(seen ? sink : seen);
+    });
+}
+
+void outbox_relay::see_rows(completion<void> done) {
+    look_at_outbox_(alive_.guard([this, done = std::move(done)](const result<outbox_look>& seen) {
         if (seen) {
             seen_ = *seen;
             seen_at_ = loop_.now();
         }
         seen_waiting_ = seen && !leading_;
-        note(seen ? sink : tl::unexpected(seen.error()));
+        done(seen.map([](const outbox_look&) {}));
     }));
 }
 

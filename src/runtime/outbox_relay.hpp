@@ -89,6 +89,7 @@ private:
     [[nodiscard]] bool sink_is_missed() const;
     /// `sink`: what a look at it just found.
     void look_at_rows(const result<void>& sink);
+    void see_rows(completion<void> done);
     void measure();
     [[nodiscard]] std::optional<outbox_look> rows_seen() const;
     /// Empty: it is.
