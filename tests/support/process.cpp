@@ -131,10 +131,11 @@ process::process(const std::vector<std::string>& command, const spawn_options& o
 }
 
 process::process(process&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), ended_(std::move(other.ended_)) {}
+    : pid_(std::exchange(other.pid_, -1)), peak_kib_(other.peak_kib_), ended_(std::move(other.ended_)) {}
 
 process& process::operator=(process&& other) noexcept {
     std::swap(pid_, other.pid_);
+    std::swap(peak_kib_, other.peak_kib_);
     std::swap(ended_, other.ended_);
     return *this;
 }
@@ -155,15 +156,17 @@ void process::ask_to_end() {
     signal(SIGTERM);
 }
 
-bool process::handles(int number) const {
+std::string process::status_of(const std::string& field) const {
     std::ifstream status{"/proc/" + std::to_string(pid_) + "/status"};
-    const std::string field = "SigCgt:";
-    for (std::string line; std::getline(status, line);) {
-        if (line.compare(0, field.size(), field) != 0) continue;
-        const auto caught = std::stoull(line.substr(field.size()), nullptr, 16);
-        return ((caught >> static_cast<unsigned>(number - 1)) & 1U) != 0;
-    }
-    return false;
+    for (std::string line; std::getline(status, line);)
+        if (line.compare(0, field.size(), field) == 0) return line.substr(field.size());
+    return {};
+}
+
+bool process::handles(int number) const {
+    const auto caught = status_of("SigCgt:");
+    return !caught.empty() &&
+           ((std::stoull(caught, nullptr, 16) >> static_cast<unsigned>(number - 1)) & 1U) != 0;
 }
 
 bool process::reap(bool block) {
@@ -174,14 +177,17 @@ bool process::reap(bool block) {
     do {
         got = ::wait4(pid_, &status, block ? 0 : WNOHANG, &used);
     } while (got < 0 && errno == EINTR);
-    if (got == 0) return false;
+    if (got == 0) {
+        if (const auto peak = status_of("VmHWM:"); !peak.empty()) peak_kib_ = std::stoll(peak);
+        return false;
+    }
     const auto time = [](const timeval& t) {
         return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
     };
     ended_ = exit_report{
         .status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
         .cpu = time(used.ru_utime) + time(used.ru_stime),
-        .peak_memory_kib = used.ru_maxrss};
+        .peak_memory_kib = peak_kib_.value_or(used.ru_maxrss)};
     return true;
 }
 

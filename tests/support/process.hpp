@@ -66,9 +66,16 @@ public:
 
 private:
     [[nodiscard]] bool handles(int number) const;
+
+    /// Of /proc/PID/status, such as `VmHWM:`; empty once it has ended.
+    [[nodiscard]] std::string status_of(const std::string& field) const;
     bool reap(bool block);
 
     pid_t pid_{-1};
+
+    /// As last seen while it ran: the kernel's final figure is at least what its parent had when it forked.
+    std::optional<std::int64_t> peak_kib_;
+
     std::optional<exit_report> ended_;
 };
 
