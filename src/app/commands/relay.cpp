@@ -241,7 +241,8 @@ void check_leader(const settings& values, faults& found) {
     }
     if (!by_kafka) {
         bool stray = false;
-        for (const auto* option : {"leader-group", "leader-topic", "leader-kafka", "leader-name"}) {
+        for (const auto* option :
+             {"leader-group", "leader-topic", "leader-kafka", "leader-name", "leader-heartbeat-timeout"}) {
             if (!values.given(option)) continue;
             stray = true;
             found.add(fmt::format(
