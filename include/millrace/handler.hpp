@@ -85,9 +85,9 @@ enum class handled : std::uint8_t {
 /// Threads: `handle` runs on a worker thread; calls for one shard never overlap, calls for different shards
 /// do. The other functions run on the loop and must return at once. An error or an exception of `handle`
 /// starts the failure policy for what it did not acknowledge; but once `stop` is set, the errors `cancelled`
-/// and `not_owner` say that the call ended early, and what is open comes again elsewhere. What the other functions throw is logged and
-/// counted; after an exception of `assigned`, the shard stops under the policy `stop`, and otherwise
-/// `assigned` is called again, after a pause, before any record is handed over.
+/// and `not_owner` say that the call ended early, and what is open comes again elsewhere. What the other
+/// functions throw is logged and counted; after an exception of `assigned`, the shard stops under the policy
+/// `stop`, and otherwise `assigned` is called again, after a pause, before any record is handed over.
 class record_handler {
 public:
     virtual ~record_handler() = default;

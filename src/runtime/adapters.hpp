@@ -95,7 +95,8 @@ struct outbox_roles {
     std::string relay;
 };
 
-/// The SQL that `init_outbox` would run on an empty database, with the least rights of the roles. PostgreSQL is asked.
+/// The SQL that `init_outbox` would run on an empty database, with the least rights of the roles. PostgreSQL
+/// is asked.
 [[nodiscard]] result<std::string> outbox_script(const url& where, const outbox_roles& roles);
 
 struct sink_options {

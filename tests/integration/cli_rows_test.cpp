@@ -175,10 +175,7 @@ TEST_F(CliRows, ATopicWithoutAStreamHoldsUpItsOwnRowsOnlyWithAdviceAndArrivesInO
     EXPECT_EQ(waits.status, 1);
     EXPECT_THAT(
         waits.errors,
-        AllOf(
-            HasSubstr(" does not exist in " + sink()),
-            HasSubstr("create it with `millrace stream create`")
-        )
+        AllOf(HasSubstr(" does not exist in " + sink()), HasSubstr("create it with `millrace stream create`"))
     );
     EXPECT_THAT(
         ok({"outbox", "stats", "--outbox", outbox(), "--json"}),
