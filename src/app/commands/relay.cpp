@@ -241,8 +241,7 @@ void check_leader(const settings& values, faults& found) {
     }
     if (!by_kafka) {
         bool stray = false;
-        for (const auto* option :
-             {"leader-group", "leader-topic", "leader-kafka", "leader-name", "leader-heartbeat-timeout"}) {
+        for (const auto* option : {"leader-group", "leader-topic", "leader-kafka", "leader-name"}) {
             if (!values.given(option)) continue;
             stray = true;
             found.add(fmt::format(

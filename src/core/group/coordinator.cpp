@@ -387,6 +387,16 @@ void coordinator::on(const group_written& reply) {
     tell_failure("group.write_failed", "error", {}, why);
 }
 
+namespace {
+
+// A reset goes above every epoch, and a state that was emptied is given its own start again.
+bool begun_anew(const group_row& known, const group_row& row) {
+    return row.stream_identity == known.stream_identity && row.start_at != known.start_at &&
+           row.epoch_floor <= known.epoch_floor;
+}
+
+}  // namespace
+
 void coordinator::adopt_group_row(const group_row& row) {
     group_state_ = group_state::known;
     if (auto known = check_format(row); !known) return fail_for_good(known.error());
@@ -394,6 +404,16 @@ void coordinator::adopt_group_row(const group_row& row) {
         if (const auto ignored = start_is_ignored(options_, row)) {
             tell(log_level::warning, "group.start_ignored", "start", {}, *ignored);
         }
+    } else if (begun_anew(*group_, row)) {
+        return fail_for_good(
+            {errc::conflict,
+             retry_advice::never,
+             false,
+             "the state of this group was begun anew while this worker ran, so what came between its last "
+             "checkpoints and that moment is skipped; stop all workers, and put the former state back, or "
+             "set the "
+             "group back by `group reset --start` to a time before"}
+        );
     }
     group_ = row;
     if (recreated_.now == recreation::reading || recreated_.now == recreation::looking)

@@ -455,7 +455,6 @@ TEST_F(Settings, AnOptionOfAnElectionThatIsNotHeldIsAFault) {
              {"leader-topic", "shop.neli"},
              {"leader-kafka", "kafka://h:9092"},
              {"leader-name", "relay-1"},
-             {"leader-heartbeat-timeout", "6s"},
              {"fleet", "shops"}}) {
         const settings values = resolve(
             {{"outbox", "sqlite:a", "sqlite:a", ""}, {"sink", "local:b", "local:b", ""}},

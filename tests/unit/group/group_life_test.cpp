@@ -46,6 +46,21 @@ TEST_F(GroupLife, AStateThatWasEmptiedUnderItsWorkersIsToldAndTheGroupBeginsWher
     EXPECT_EQ(a.held.begin()->second.start, start_position{from::timestamp{*began}});
 }
 
+TEST_F(GroupLife, AStateThatOthersBeganAnewEndsWhoeverKnewTheOneBefore) {
+    settings.group.start = start_policy::latest;
+    auto& a = run("a");
+    world.run_for(2s);
+    auto anew = *group_row_now();
+    anew.version = version{1};
+    anew.epoch_floor = epoch{};
+    anew.start_at = *anew.start_at + 1h;
+    table.clear();
+    table.put(anew);
+    world.run_for(20s);
+    ASSERT_TRUE(a.failure) << "what came in that hour would be skipped without a word";
+    EXPECT_EQ(a.failure->code, errc::conflict);
+}
+
 TEST_F(GroupLife, AGroupOfANewerFormatIsLeftAlone) {
     group_row newer;
     newer.format = 2;
