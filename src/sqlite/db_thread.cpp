@@ -176,15 +176,14 @@ void db_thread::submit(task what) {
 }
 
 void db_thread::run_write(std::function<result<void>(database&)> job, completion<void> done) {
-    {
-        const std::lock_guard lock(impl_->mutex);
-        if (impl_->writes.size() < impl_->options.jobs_max) {
-            impl_->writes.push_back({std::move(job), std::move(done)});
-            job = nullptr;
-        }
+    std::unique_lock lock(impl_->mutex);
+    if (impl_->writes.size() >= impl_->options.jobs_max) {
+        lock.unlock();
+        return home_.post([done = std::move(done)] { done(too_many()); });
     }
-    if (!job) return impl_->wake.notify_one();
-    home_.post([done = std::move(done)] { done(too_many()); });
+    impl_->writes.push_back({std::move(job), std::move(done)});
+    lock.unlock();
+    impl_->wake.notify_one();
 }
 
 void db_thread::after(const error* failed) {

@@ -275,7 +275,7 @@ void check_relay(const settings& values, faults& found) {
     check_url(values, "sink", url_role::sink, found);
     check_url(values, "leader-kafka", url_role::sink, found);
     check_url(values, "fleet-state", url_role::state, found);
-    const auto outboxes = values.list("outbox");
+    const auto& outboxes = values.list("outbox");
     for (auto one = outboxes.begin(); one != outboxes.end(); ++one) {
         if (std::find(outboxes.begin(), one, *one) != one)
             found.add(fmt::format(
