@@ -411,7 +411,7 @@ const error* shard_driver::damage() const {
 bool shard_driver::idle() const {
     if (impl_->calling || impl_->draining || impl_->ending || impl_->ended) return false;
     if (impl_->work->stopped()) return true;
-    return impl_->reader.at_tip() && impl_->work->in_window() == 0;
+    return impl_->awaiting || (impl_->reader.at_tip() && impl_->work->in_window() == 0);
 }
 
 }  // namespace millrace

@@ -82,6 +82,7 @@ struct shard_driver::impl {
     shard_progress so_far;                   // all but what is worked out when it is asked for
     mono_time looked_at;                     // when the latest read that succeeded was sent, or the start
     std::optional<mono_time> asked_at;       // a request is under way since then
+    bool awaiting{false};                    // the moment at which it is to begin
     std::optional<mono_time> failing_since;  // the first of the requests that failed was sent; no read since
     std::optional<error> failure;            // what the latest of them met
     std::optional<mono_time> waiting_since;  // records wait for their acknowledgement and none came

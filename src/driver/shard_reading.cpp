@@ -42,7 +42,8 @@ void shard_driver::impl::read_step(const shard_reader::event& what) {
 bool shard_driver::impl::awaits_its_start() {
     const auto* const start = std::get_if<from::timestamp>(&*to_open);
     const auto stream = around.leases.stream();
-    if (start == nullptr || !stream || start->at <= stream->now) return false;
+    awaiting = start != nullptr && stream && start->at > stream->now;
+    if (!awaiting) return false;
     const nanoseconds rest = start->at - stream->now;
     read_alarm.set(now() + std::min<nanoseconds>(rest, start_looked_at), [this] { proceed(); });
     return true;

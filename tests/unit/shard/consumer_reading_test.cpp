@@ -113,6 +113,7 @@ TEST_F(RetainingStream, AStartThatHasNotComeIsAwaitedAndIsNoFailure) {
     source.refuse[shard(0)] = {errc::invalid_argument, retry_advice::never, false, "is in the future"};
     world.run_for(9min);
     EXPECT_FALSE(consumer->trouble());
+    EXPECT_TRUE(consumer->idle());
     EXPECT_EQ(consumer->progress().at(0).reads_failed, 0U);
     source.refuse.clear();
     world.run_for(2min);
