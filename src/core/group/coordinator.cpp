@@ -363,9 +363,8 @@ void coordinator::restore_group_row() {
         "stream",
         row.stream_identity,
         "the state of this group was emptied or replaced while it works, so its checkpoints are lost; it "
-        "begins "
-        "again where it began at its first start, and records come again; put the right state back, or stop "
-        "all workers to begin anew"
+        "begins again where it began at its first start, and records come again; put the right state back, "
+        "or stop all workers to begin anew"
     );
     write_group_row(std::move(row), std::nullopt);
 }
@@ -389,10 +388,10 @@ void coordinator::on(const group_written& reply) {
 
 namespace {
 
-// A reset goes above every epoch, and a state that was emptied is given its own start again.
+// A reset writes on, under a higher version, and a state that was emptied is given its own start again.
 bool begun_anew(const group_row& known, const group_row& row) {
     return row.stream_identity == known.stream_identity && row.start_at != known.start_at &&
-           row.epoch_floor <= known.epoch_floor;
+           row.version <= known.version;
 }
 
 }  // namespace
@@ -411,8 +410,7 @@ void coordinator::adopt_group_row(const group_row& row) {
              false,
              "the state of this group was begun anew while this worker ran, so what came between its last "
              "checkpoints and that moment is skipped; stop all workers, and put the former state back, or "
-             "set the "
-             "group back by `group reset --start` to a time before"}
+             "set the group back by `group reset --start` to a time before"}
         );
     }
     group_ = row;

@@ -61,6 +61,20 @@ TEST_F(GroupLife, AStateThatOthersBeganAnewEndsWhoeverKnewTheOneBefore) {
     EXPECT_EQ(a.failure->code, errc::conflict);
 }
 
+TEST_F(GroupLife, AResetToAnotherStartEndsNobodyAlsoWithoutAShardThatWasEverTaken) {
+    settings.group.start = start_policy::latest;
+    auto& a = run("a");
+    world.run_for(2s);
+    auto reset = *group_row_now();
+    reset.version = version{reset.version.value() + 1};
+    reset.start_at = *reset.start_at + 1h;
+    table.clear();
+    table.put(reset);
+    world.run_for(20s);
+    EXPECT_FALSE(a.failure);
+    EXPECT_EQ(group_row_now()->start_at, reset.start_at);
+}
+
 TEST_F(GroupLife, AGroupOfANewerFormatIsLeftAlone) {
     group_row newer;
     newer.format = 2;
