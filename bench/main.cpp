@@ -78,8 +78,7 @@ int run_probe(const std::vector<std::string>& arguments) {
     }
     throw std::runtime_error(
         "usage: --probe drain OUTBOX STREAMS | consume STREAMS | postgres TABLE | kafka TOPIC ROWS KEYS "
-        "BYTES | "
-        "kinesis ENDPOINT SHARDS"
+        "BYTES | kinesis ENDPOINT SHARDS"
     );
 }
 

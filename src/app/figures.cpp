@@ -106,8 +106,7 @@ std::vector<figure> figures_of(const consumer_status& s) {
         gauge(
             "behind_seconds",
             "Age of what was read last against the newest record of its shard, and how long reads have "
-            "failed "
-            "since; the largest of all shards",
+            "failed since; the largest of all shards",
             seconds(s.behind)
         ),
         gauge(
@@ -147,8 +146,7 @@ std::vector<figure> figures_of(const shard_progress& s) {
         gauge(
             "behind_seconds",
             "Age of what was read last against the newest record of the shard, and how long reads have "
-            "failed "
-            "since",
+            "failed since",
             seconds(s.behind)
         ),
         gauge(

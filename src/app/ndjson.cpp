@@ -119,20 +119,6 @@ members scan(std::string_view line) {
     return out;
 }
 
-/// The first name that comes a second time, however it is written.
-std::string doubled_name(std::string_view line) {
-    std::set<std::string> seen;
-    std::string doubled;
-    each_member(line, [&](std::string_view name, std::string_view) {
-        json::error_code ec;
-        const json::value read = json::parse(json::string_view{name.data(), name.size()}, ec);
-        if (ec || !doubled.empty()) return;
-        std::string plain{view(read.get_string())};
-        if (!seen.insert(plain).second) doubled = std::move(plain);
-    });
-    return doubled;
-}
-
 /// Whether the parser stopped behind the first half of a surrogate pair, `\ud800`, or one byte later.
 bool behind_half_pair(std::string_view read) {
     for (const std::size_t back : {6U, 7U}) {
@@ -290,7 +276,16 @@ std::string_view field_text(std::string_view line, std::string_view name) {
 }
 
 std::string doubled_field(std::string_view line) {
-    return doubled_name(line);
+    std::set<std::string> seen;
+    std::string doubled;
+    each_member(line, [&](std::string_view name, std::string_view) {
+        json::error_code ec;
+        const json::value read = json::parse(json::string_view{name.data(), name.size()}, ec);
+        if (ec || !doubled.empty()) return;
+        std::string plain{view(read.get_string())};
+        if (!seen.insert(plain).second) doubled = std::move(plain);
+    });
+    return doubled;
 }
 
 result<event> parse_event(std::string_view line, std::string_view topic) {
@@ -308,7 +303,7 @@ result<event> parse_event(std::string_view line, std::string_view topic) {
     }
     const members found = scan(line);
     if (found.count != object.size()) {
-        return bad(fmt::format("the field {} is there twice", in_quotes(doubled_name(line))));
+        return bad(fmt::format("the field {} is there twice", in_quotes(doubled_field(line))));
     }
     event out;
     for (const auto& step :

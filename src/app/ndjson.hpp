@@ -24,7 +24,7 @@ namespace millrace::app {
 /// Why no event can have this topic; empty when it can.
 [[nodiscard]] std::string misfit_of_topic(std::string_view name);
 
-/// The first name that an object of valid JSON has twice; empty without one.
+/// The first name that an object of valid JSON has twice, however it is written; empty without one.
 [[nodiscard]] std::string doubled_field(std::string_view line);
 
 /// The source text of a field of a line that `parse_event` takes; empty without that field.

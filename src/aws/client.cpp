@@ -172,8 +172,7 @@ void client::impl::keys_late(call_id id) {
             retry_advice::after_delay,
             fmt::format(
                 "{} was not sent to {}: no keys came in its time; credentials.failed in the log says why, "
-                "and without "
-                "one this machine or the service is too slow",
+                "and without one this machine or the service is too slow",
                 calls.at(id)->what.operation,
                 target.host
             )

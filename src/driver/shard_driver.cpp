@@ -24,8 +24,7 @@ start_position first_position(const lease_grant& grant) {
 std::string not_stored(const std::string& which, const error& why) {
     return fmt::format(
         "{} finds no place among the dead letters, and nothing more of this shard is handed over until it "
-        "does: "
-        "{}{}",
+        "does: {}{}",
         which,
         why.detail,
         why.retry == retry_advice::never ? "; if they can never take it, run the group with a handler that "

@@ -45,8 +45,7 @@ constexpr std::array verdicts{
         errc::permission_denied,
         later,
         "grant this role the right; `millrace outbox init --print --outbox URL --relay-role ROLE` prints all "
-        "that a relay "
-        "needs"},
+        "that a relay needs"},
     verdict{
         "28", errc::permission_denied, later, "check the user, the password and the server's pg_hba.conf"},
     verdict{

@@ -106,8 +106,7 @@ error group_worker::why_not(const std::string& resource) const {
             false,
             fmt::format(
                 "resource \"{}\" is held by worker \"{}\" for {:.1f} s more, and longer with each heartbeat; "
-                "wait "
-                "longer or leave it",
+                "wait longer or leave it",
                 resource,
                 found->other->worker.value(),
                 left.count()

@@ -188,10 +188,8 @@ error cannot_begin_to_read(const std::string& name) {
         false,
         fmt::format(
             "cannot read {}: no process has it open, and this one may not make the files -wal and -shm "
-            "beside "
-            "it that reading needs, too; let it write to the directory, or try again while a relay or a "
-            "worker "
-            "has the file open",
+            "beside it that reading needs, too; let it write to the directory, or try again while a relay or "
+            "a worker has the file open",
             name
         )};
 }

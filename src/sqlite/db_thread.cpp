@@ -48,8 +48,7 @@ result<void> check_log(const standing_files& former) {
         errc::unavailable,
         fmt::format(
             "\"{0}\" was replaced, but \"{1}\" is that of the file before, whose pages would be written into "
-            "the "
-            "new one; move it, and \"{0}-shm\", away to that file, and all goes on",
+            "the new one; move it, and \"{0}-shm\", away to that file, and all goes on",
             former.path,
             log
         ),

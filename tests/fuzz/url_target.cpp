@@ -1,4 +1,5 @@
 #include "local_url.hpp"
+#include "support/url_roles.hpp"
 #include "targets.hpp"
 
 #include <millrace/url.hpp>
@@ -14,7 +15,7 @@ void no_secret_shows(std::string_view text) {
     constexpr std::string_view password = "p4ssw0rd-0f-th3-t3st";
     const auto hides = [&](const std::string& address) {
         require(without_secrets(address).find(password) == std::string::npos, "no secret is shown");
-        for (const auto role : {url_role::outbox, url_role::sink, url_role::stream, url_role::state}) {
+        for (const auto role : support::url_roles) {
             const auto read = parse_url(address, role);
             const auto& shown = read ? read->given : read.error().detail;
             require(shown.find(password) == std::string::npos, "no message shows a secret");
@@ -35,13 +36,7 @@ void no_secret_shows(std::string_view text) {
 
 void url(std::string_view text) {
     no_secret_shows(text);
-    for (const auto role :
-         {url_role::outbox,
-          url_role::sink,
-          url_role::stream,
-          url_role::state,
-          url_role::dead_letters,
-          url_role::positions}) {
+    for (const auto role : support::url_roles) {
         const auto read = parse_url(text, role);
         if (!read) {
             require(!read.error().detail.empty(), "a refusal says why");

@@ -95,6 +95,14 @@ struct Cli : testing::Test {
         ok({"stream", "create", "--stream", stream(), "--shards", shards});
     }
 
+    /// Records v0, v1, ... of the key k.
+    void put_values(int count) const {
+        std::string lines;
+        for (int i = 0; i < count; ++i)
+            lines += "{\"key\":\"k\",\"value\":\"v" + std::to_string(i) + "\"}\n";
+        ok({"stream", "put", "--stream", stream()}, lines);
+    }
+
     /// The shell, for pipes and damage of files. The program is `$M`.
     [[nodiscard]] support::command_result shell(const std::string& script) const {
         return support::run(

@@ -59,10 +59,7 @@ private:
 struct CliImportFrom : Cli {
     void SetUp() override {
         make_stream();
-        std::string lines;
-        for (int i = 0; i < 3; ++i)
-            lines += "{\"key\":\"k\",\"value\":\"v" + std::to_string(i) + "\"}\n";
-        ok({"stream", "put", "--stream", stream()}, lines);
+        put_values(3);
     }
     [[nodiscard]] support::command_result import(const words& from) const {
         words command{"group", "import", "--stream", stream(), "--group", "g", "--state", state()};
@@ -70,17 +67,7 @@ struct CliImportFrom : Cli {
         return millrace(command);
     }
     void expect_the_third_record_alone() const {
-        const auto printed =
-            ok({"consume",
-                "--stream",
-                stream(),
-                "--group",
-                "g",
-                "--state",
-                state(),
-                "--print",
-                "--idle-exit",
-                "0.2"});
+        const auto printed = ok(consume());
         EXPECT_THAT(printed, AllOf(HasSubstr("\"v2\""), testing::Not(HasSubstr("\"v1\""))));
     }
 };

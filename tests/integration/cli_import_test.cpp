@@ -10,10 +10,7 @@ namespace {
 struct CliImport : Cli {
     void SetUp() override {
         make_stream();
-        std::string lines;
-        for (int i = 0; i < 3; ++i)
-            lines += "{\"key\":\"k\",\"value\":\"v" + std::to_string(i) + "\"}\n";
-        ok({"stream", "put", "--stream", stream()}, lines);
+        put_values(3);
         for (const auto& line : lines_of(consume("other"))) {
             sequences.push_back(field(line, "sequence"));
             shard = field(line, "shard");

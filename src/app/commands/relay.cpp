@@ -246,8 +246,7 @@ void check_leader(const settings& values, faults& found) {
             stray = true;
             found.add(fmt::format(
                 "{}: only of --leader kafka, and this relay would lead by lease; give --leader kafka, or "
-                "leave it "
-                "out",
+                "leave it out",
                 values.named(option)
             ));
         }

@@ -217,10 +217,8 @@ exit_status trim_stream(const settings& values) {
     if (trimmed->clock_ahead) {
         text += fmt::format(
             "the newest record bears {}, which is ahead of this machine's clock: it was appended while a "
-            "clock "
-            "was wrong, and all later ones bear that time, too; set the clocks right, and remove these "
-            "records "
-            "once they are read, by --through-sequence\n",
+            "clock was wrong, and all later ones bear that time, too; set the clocks right, and remove these "
+            "records once they are read, by --through-sequence\n",
             format_time(*trimmed->clock_ahead)
         );
     }

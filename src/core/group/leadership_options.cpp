@@ -66,8 +66,7 @@ result<void> leadership_options::validate() const {
         return fail(
             errc::invalid_config,
             "a group, topic, cluster or name of the Kafka group protocol is given, and the leadership is by "
-            "lease; "
-            "choose kafka_group, or leave them out"
+            "lease; choose kafka_group, or leave them out"
         );
     }
     if (auto ok = check_span("heartbeat_timeout", heartbeat_timeout, heartbeat_min, heartbeat_max); !ok)

@@ -409,8 +409,7 @@ void session_machine::on(mono_time now, const read_done& reply) {
                 now,
                 fmt::format(
                     "the row of worker \"{}\" is gone: another worker ended its session, or the state was "
-                    "emptied; "
-                    "it registers anew",
+                    "emptied; it registers anew",
                     options_.worker.value()
                 ),
                 true

@@ -367,8 +367,7 @@ result<std::uint64_t> postgres_outbox_admin::drop_dead(const dead_selection& whi
     statement lock(
         fmt::format(
             "SELECT p.lane FROM {0} p WHERE p.outbox = {2} AND p.lane IN (SELECT d.lane FROM {1} d WHERE "
-            "d.outbox = {2} "
-            "AND {3}) FOR UPDATE",
+            "d.outbox = {2} AND {3}) FOR UPDATE",
             tables_.parked,
             tables_.dead,
             name_,

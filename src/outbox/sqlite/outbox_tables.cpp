@@ -264,9 +264,8 @@ result<bool> is_parked(database& db, const lane_key& lane) {
 result<void> move_to_dead(database& db, row_id id, const bury_request& request) {
     auto moved = db.run(
         "INSERT INTO outbox_dead (id, topic, key, value, headers, partition, created_at, reason, error, "
-        "attempts, "
-        "first_at, last_at) SELECT id, topic, key, value, headers, CASE WHEN typeof(partition) = 'integer' "
-        "AND partition BETWEEN 0 AND 2147483647 THEN partition END, created_at, ?1, ?2, "
+        "attempts, first_at, last_at) SELECT id, topic, key, value, headers, CASE WHEN typeof(partition) = "
+        "'integer' AND partition BETWEEN 0 AND 2147483647 THEN partition END, created_at, ?1, ?2, "
         "?3, " MILLRACE_SQL_NOW " - ?5, " MILLRACE_SQL_NOW " FROM outbox WHERE id = ?4",
         request.reason,
         request.detail,

@@ -184,8 +184,7 @@ result<void> ensure_lease_tables(connection& db, std::string_view schema, bool w
             errc::not_found,
             fmt::format(
                 "the lease tables of schema \"{}\" in {}, which this process has used, are gone: restore "
-                "them; to "
-                "begin anew instead, stop all workers of the group first",
+                "them; to begin anew instead, stop all workers of the group first",
                 schema,
                 db.name()
             )

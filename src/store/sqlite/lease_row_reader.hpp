@@ -158,8 +158,7 @@ template <class Row>
         errc::corrupt,
         fmt::format(
             "cannot read the leases in {}: column {} of {} is not what Millrace writes; repair the row, or "
-            "restore "
-            "the file from a backup{}",
+            "restore the file from a backup{}",
             where,
             *fields.broken(),
             who(row),

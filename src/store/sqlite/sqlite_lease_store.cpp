@@ -14,8 +14,7 @@ namespace {
 
 constexpr const char* state_is_gone =
     "the state that this process has used is gone: put the file back, or mount its disk; to begin anew "
-    "instead, "
-    "stop all workers of the group first";
+    "instead, stop all workers of the group first";
 
 /// What was there once is not made again: the group would skip, or do again, what it had not, or had, done.
 result<sqlite::database> open(const sqlite_lease_store_options& options, bool used) {

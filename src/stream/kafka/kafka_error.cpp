@@ -152,9 +152,8 @@ error record_error(rd_kafka_resp_err_t code, rd_kafka_msg_status_t status, const
         false,
         fmt::format(
             "topic \"{}\": {}; the event has no timestamp of its own, so it bears the time of this machine: "
-            "the "
-            "clock of this machine or of the broker is wrong, or the topic's message.timestamp limits allow "
-            "nothing; correct that, the event is tried again",
+            "the clock of this machine or of the broker is wrong, or the topic's message.timestamp limits "
+            "allow nothing; correct that, the event is tried again",
             row.topic,
             rd_kafka_err2str(code)
         )};

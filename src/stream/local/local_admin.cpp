@@ -124,8 +124,7 @@ result<shard_id> local_admin::impl::add_shard(
     return db
         .run(
             "INSERT INTO millrace_stream_shard (stream, number, parent, second_parent, hash_from, hash_to, "
-            "first_sequence) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "first_sequence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             in.stream.id,
             number,
             parent(0),

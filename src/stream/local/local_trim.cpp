@@ -52,8 +52,7 @@ result<removed> measure(
 ) {
     auto oldest = db.prepare(
         "SELECT sequence, coalesce(length(key), 0) + coalesce(length(data), 0) + coalesce(length(headers), "
-        "0) "
-        "FROM millrace_stream_record WHERE shard = ?1 AND sequence < ?2 ORDER BY sequence LIMIT ?3"
+        "0) FROM millrace_stream_record WHERE shard = ?1 AND sequence < ?2 ORDER BY sequence LIMIT ?3"
     );
     if (!oldest) return tl::unexpected(std::move(oldest.error()));
     oldest->with(shard.id, below, options.trim_batch_rows);

@@ -1,3 +1,5 @@
+#include "support/url_roles.hpp"
+
 #include <millrace/url.hpp>
 
 #include <string>
@@ -87,13 +89,7 @@ TEST(UrlSecrets, NoMessageOfAnyRoleShowsThePasswordOfWhatIsNoAddress) {
           "postgressql//relay:s3cret@db/shop",
           "postgresql:relay:s3cret@db/shop",
           "kafka:/h:9092?sasl.password=s3cret"}) {
-        for (const auto role :
-             {url_role::outbox,
-              url_role::sink,
-              url_role::stream,
-              url_role::state,
-              url_role::dead_letters,
-              url_role::positions}) {
+        for (const auto role : support::url_roles) {
             const auto read = parse_url(text, role);
             ASSERT_FALSE(read) << text;
             EXPECT_EQ(read.error().detail.find("s3cret"), std::string::npos) << read.error().detail;
