@@ -72,6 +72,39 @@ TEST(PostgresOutbox, PutsBackWhatFitsAndNamesTheRestWhenIdsCameAgain) {
     EXPECT_EQ(dead(), 0u);
 }
 
+TEST(PostgresOutbox, PutsBackAlsoWhatARelayParksMeanwhile) {
+    outbox_place place;
+    postgres_relay relay(place);
+    relay.sink.refuses_value = "bad";
+    place.run("INSERT INTO {} (topic, key, value) VALUES ('t', 'a', 'bad'), ('t', 'b', 'bad')");
+    ASSERT_TRUE(relay.until([&] { return sure(place.admin().list_dead({})).size() == 2; }));
+    relay.sink.refuses_value.reset();
+    // As a relay does that moves a row of key a, while another parks b anew.
+    auto session = place.session();
+    session.query("SET search_path TO " + place.schema);
+    session.query("CREATE TABLE hidden AS SELECT * FROM millrace_parked WHERE key = 'b'");
+    session.query("CREATE TABLE hidden_dead AS SELECT * FROM millrace_dead WHERE key = 'b'");
+    session.query("DELETE FROM millrace_parked WHERE key = 'b'");
+    session.query("DELETE FROM millrace_dead WHERE key = 'b'");
+    session.query("BEGIN");
+    session.query("SELECT 1 FROM millrace_parked WHERE key = 'a' FOR SHARE");
+    session.query("INSERT INTO millrace_parked SELECT * FROM hidden");
+    session.query("INSERT INTO millrace_dead SELECT * FROM hidden_dead");
+    const auto blocked_by_it = "SELECT count(*) FROM pg_stat_activity WHERE " +
+                               std::to_string(session.number("SELECT pg_backend_pid()")) +
+                               " = ANY (pg_blocking_pids(pid))";
+    std::thread committing([&] {
+        auto watch = place.session();
+        while (watch.number(blocked_by_it) == 0)
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        session.query("COMMIT");
+    });
+    const auto moved = place.admin().retry_dead({});
+    committing.join();
+    EXPECT_EQ(sure(moved), 2u) << "the key that was parked after the first look, too";
+    EXPECT_TRUE(relay.delivers(2));
+}
+
 TEST(PostgresOutbox, ParksAndUnparksTheKeyOfAPartitionThatNoSinkHas) {
     outbox_place place;
     place.run("ALTER TABLE {} DROP CONSTRAINT outbox_partition_check, ALTER COLUMN partition TYPE bigint");

@@ -282,70 +282,93 @@ texts lanes_of(const rows& from) {
     return lanes;
 }
 
-}  // namespace
-
-result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& which) {
-    const chosen selection(which);
-    const auto oldest = chosen::oldest(tables_.dead);
-    const auto taken = fmt::format(
-        "(EXISTS (SELECT 1 FROM {} o WHERE o.id = d.id) OR EXISTS ({}))",
-        layout_.table.quoted(),
-        chosen::older_than(tables_.dead, "d")
-    );
-    auto moving = db_.begin();
-    // A relay that moves a row of such a lane holds its lock: the next statement sees that row.
-    statement unpark(
-        fmt::format(
+/// The statements of one round of putting dead letters back, each on what the one before has locked.
+struct putting_back_sql {
+    putting_back_sql(
+        const outbox_layout& layout, const postgres::relay_tables& tables, const std::string& name
+    ) {
+        const auto oldest = chosen::oldest(tables.dead);
+        // The id is in the outbox again, or names an older dead letter.
+        const auto taken = [&](std::string_view dead) {
+            return fmt::format(
+                "(EXISTS (SELECT 1 FROM {} o WHERE o.id = {}.id) OR EXISTS ({}))",
+                layout.table.quoted(),
+                dead,
+                chosen::older_than(tables.dead, dead)
+            );
+        };
+        const std::string parked_lane = fmt::format(
+            "EXISTS (SELECT 1 FROM {} p WHERE p.outbox = d.outbox AND p.lane = d.lane)", tables.parked
+        );
+        // A relay that moves a row of such a lane holds its lock: the next statement sees that row.
+        unpark = fmt::format(
             "DELETE FROM {0} p WHERE p.outbox = {2} AND p.lane IN (SELECT d.lane FROM {1} d WHERE d.outbox = "
             "{2} AND {3}) AND NOT EXISTS (SELECT 1 FROM {1} d WHERE d.outbox = {2} AND d.lane = p.lane AND "
             "{4}) RETURNING p.lane",
-            tables_.parked,
-            tables_.dead,
-            name_,
+            tables.parked,
+            tables.dead,
+            name,
             oldest,
-            taken
-        ),
-        effect::writes,
-        "un-park keys of the outbox in"
-    );
+            taken("d")
+        );
+        // With whether an id that is taken is why; else a relay parked the key since the statement before.
+        stay = fmt::format(
+            "SELECT d.id, {3} OR coalesce(d.lane IN (SELECT f.lane FROM {0} f WHERE f.outbox = {1} AND {4}), "
+            "false) FROM {0} d WHERE d.outbox = {1} AND {2} AND (d.lane = ANY ($4::bytea[])) IS NOT TRUE AND "
+            "({3} OR {5}) ORDER BY d.id",
+            tables.dead,
+            name,
+            oldest,
+            taken("d"),
+            taken("f"),
+            parked_lane
+        );
+        // What was parked meanwhile stays: a part of a lane would be sent out of order.
+        move = fmt::format(
+            "WITH moved AS (DELETE FROM {0} d WHERE d.outbox = {1} AND (d.lane = ANY ($4::bytea[]) OR ({2} "
+            "AND NOT {3} AND NOT {4})) RETURNING d.*) {5}",
+            tables.dead,
+            name,
+            oldest,
+            taken("d"),
+            parked_lane,
+            postgres::restore_sql(layout, "moved")
+        );
+    }
+    std::string unpark, stay, move;
+};
+
+}  // namespace
+
+result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& which) {
+    // A relay that goes on parking keys must not hold up the person who asked.
+    constexpr int rounds_max = 10;
+    std::uint64_t moved = 0;
+    for (int round = 1;; ++round) {
+        auto once = put_back(which);
+        if (!once) return tl::unexpected(std::move(once.error()));
+        moved += once->moved;
+        if (once->staying.empty()) return moved;
+        if (!once->parked_meanwhile || round == rounds_max)
+            return tl::unexpected(dead_that_stay(moved, once->staying));
+    }
+}
+
+result<postgres_outbox_admin::putting_back> postgres_outbox_admin::put_back(const dead_selection& which) {
+    const chosen selection(which);
+    const putting_back_sql sql(layout_, tables_, name_);
+    auto moving = db_.begin();
+    statement unpark(sql.unpark, effect::writes, "un-park keys of the outbox in");
     selection.add_to(unpark);
     const auto unparked = db_.run(unpark);
     if (!unparked) return tl::unexpected(unparked.error());
     const auto lanes = lanes_of(*unparked);
-    statement stay(
-        fmt::format(
-            "SELECT d.id FROM {0} d WHERE d.outbox = {2} AND {3} AND (d.lane = ANY ($4::bytea[])) IS NOT "
-            "TRUE AND ({4} OR EXISTS (SELECT 1 FROM {1} p WHERE p.outbox = d.outbox AND p.lane = d.lane)) "
-            "ORDER BY d.id",
-            tables_.dead,
-            tables_.parked,
-            name_,
-            oldest,
-            taken
-        ),
-        effect::reads,
-        "look for dead letters that do not fit in"
-    );
+    statement stay(sql.stay, effect::reads, "look for dead letters that do not fit in");
     selection.add_to(stay);
     stay.add(postgres::bytes_array{lanes});
     const auto staying = db_.run(stay);
     if (!staying) return tl::unexpected(staying.error());
-    // What was parked meanwhile stays: a part of a lane would be sent out of order.
-    statement move(
-        fmt::format(
-            "WITH moved AS (DELETE FROM {0} d WHERE d.outbox = {2} AND (d.lane = ANY ($4::bytea[]) OR ({3} "
-            "AND NOT {5} AND NOT EXISTS "
-            "(SELECT 1 FROM {1} p WHERE p.outbox = d.outbox AND p.lane = d.lane))) RETURNING d.*) {4}",
-            tables_.dead,
-            tables_.parked,
-            name_,
-            oldest,
-            postgres::restore_sql(layout_, "moved"),
-            taken
-        ),
-        effect::writes,
-        "put dead letters back into the outbox in"
-    );
+    statement move(sql.move, effect::writes, "put dead letters back into the outbox in");
     selection.add_to(move);
     move.add(postgres::bytes_array{lanes});
     const auto moved = db_.run(move);
@@ -354,11 +377,12 @@ result<std::uint64_t> postgres_outbox_admin::retry_dead(const dead_selection& wh
     const bool changed = moved->affected() > 0 || !lanes.empty();
     const auto done = changed ? moving.commit_with({&note, 1}) : moving.commit_with({});
     if (!done) return tl::unexpected(done.error());
-    if (staying->empty()) return moved->affected();
-    std::vector<row_id> ids;
-    for (std::size_t i = 0; i < staying->size(); ++i)
-        ids.emplace_back(staying->integer(i, 0).value_or(0));
-    return tl::unexpected(dead_that_stay(moved->affected(), ids));
+    putting_back outcome{.moved = moved->affected(), .staying = {}, .parked_meanwhile = false};
+    for (std::size_t i = 0; i < staying->size(); ++i) {
+        outcome.staying.emplace_back(staying->integer(i, 0).value_or(0));
+        if (!staying->boolean(i, 1).value_or(true)) outcome.parked_meanwhile = true;
+    }
+    return outcome;
 }
 
 result<std::uint64_t> postgres_outbox_admin::drop_dead(const dead_selection& which) {

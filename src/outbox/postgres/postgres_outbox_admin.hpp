@@ -51,6 +51,14 @@ private:
         std::unique_ptr<postgres::stop_signal> stop, postgres::connection db, postgres::outbox_layout layout
     );
 
+    struct putting_back {
+        std::uint64_t moved;
+        std::vector<row_id> staying;
+        bool
+            parked_meanwhile;  ///< A relay parked some of `staying` while this ran: another round moves them.
+    };
+    [[nodiscard]] result<putting_back> put_back(const dead_selection& which);
+
     /// Tells relays that rows came back, or that a lane or topic may go on.
     [[nodiscard]] postgres::statement note_change() const;
 
