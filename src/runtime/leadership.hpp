@@ -47,8 +47,10 @@ public:
     /// has stopped; `lead` or `lost` follows.
     virtual void refused(std::size_t seat) = 0;
 
-    /// Since when the store of the outbox's epoch has not answered while it is to be raised, and why.
+    /// Since when the store of the outbox's epoch has not answered while it is to be raised.
     [[nodiscard]] virtual std::optional<mono_time> raising_since(std::size_t seat) const = 0;
+
+    /// Why the seat cannot be had, or may be lost: what that store says, or who decides about the lead.
     [[nodiscard]] virtual std::optional<error> trouble(std::size_t seat) const = 0;
 
     /// Whether another leads the seat, as far as is known.

@@ -151,7 +151,10 @@ std::optional<mono_time> lease_leadership::raising_since(std::size_t seat) const
 
 std::optional<error> lease_leadership::trouble(std::size_t seat) const {
     const auto* raiser = places_[seat].at->raiser();
-    return raiser == nullptr ? std::nullopt : raiser->trouble();
+    if (raiser != nullptr) {
+        if (auto why = raiser->trouble()) return why;
+    }
+    return away_ ? std::nullopt : member_->trouble();
 }
 
 incarnation lease_leadership::other_owner(std::size_t seat) const {

@@ -101,11 +101,18 @@ void member::stop(completion<void> done) {
     }));
 }
 
+std::optional<error> member::trouble() const {
+    auto why = group_->trouble();
+    return why ? why : session_over_;
+}
+
 void member::session_started(const incarnation& mine) {
+    session_over_.reset();
     group_->session_started(mine);
 }
 
 void member::session_ended(const incarnation& mine, const error& why) {
+    session_over_ = why;
     group_->session_ended(mine, why);
 }
 

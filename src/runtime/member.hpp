@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace millrace {
 
@@ -47,6 +48,10 @@ public:
     [[nodiscard]] lease_store& store() { return *store_; }
     [[nodiscard]] const worker_id& worker() const { return worker_; }
 
+    /// Why it is cut off from the group's state, if it is: what the latest listing met, else what its session
+    /// ended by.
+    [[nodiscard]] std::optional<error> trouble() const;
+
 private:
     member(event_loop& loop, const member_settings& settings, keeper::store_opener open, worker_id worker);
     void beat();
@@ -59,6 +64,7 @@ private:
     nanoseconds stop_limit_;
     keeper::store_opener open_;
     bool started_{false};
+    std::optional<error> session_over_;
     lifetime alive_;
     std::function<void()> on_beat_;
     std::unique_ptr<lease_store> store_;

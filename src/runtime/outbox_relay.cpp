@@ -297,8 +297,10 @@ std::string outbox_relay::why_not_ready() const {
     if (ended_) return ended_->detail;
     if (missing_) return missing_->detail;
     if (!looked_) return "outbox or sink have not answered yet";
+    // Until its deadline, who leads is held to what it gets done.
+    const auto cut_off = by_->trouble(seat_);
+    if (cut_off && !(leading_ && by_->may_act(seat_))) return cut_off->detail;
     if (suspended_) return "the deadline of its leadership has passed; it waits for the confirmation";
-    if (const auto why = by_->trouble(seat_)) return why->detail;
     if (!by_->joined()) return "it has not joined those yet that lead or would take over";
     if (!leading_) return {};
     const auto now = loop_.now();
@@ -327,11 +329,16 @@ std::optional<error> outbox_relay::trouble() const {
     return missing_;
 }
 
-/// What waits grows older also where nobody can look at it.
+/// What waits grows older also where nobody can look at it; that nothing waits holds for a moment only.
 std::optional<outbox_look> outbox_relay::rows_seen() const {
     auto rows = seen_;
     const auto since = loop_.now() - seen_at_;
-    if (rows && rows->oldest_age && since >= 2 * look_every) *rows->oldest_age += since;
+    if (!rows || since < 2 * look_every) return rows;
+    if (rows->oldest_age) {
+        *rows->oldest_age += since;
+    } else if (since >= unready_after + (leading_ ? look_every : standby_look_every)) {
+        rows.reset();
+    }
     return rows;
 }
 
@@ -350,7 +357,8 @@ relay_status outbox_relay::status() const {
     now.in_flight = counters.in_flight;
     now.gaps = counters.gaps;
     // Whoever leads tells of the rows; of an outbox that nobody reaches, whoever has led last.
-    if (leading_ || settings_.once || missing_ || !by_->behind_another(seat_)) now.outbox = rows_seen();
+    const bool cut_off = missing_ || by_->trouble(seat_);
+    if (leading_ || settings_.once || cut_off || !by_->behind_another(seat_)) now.outbox = rows_seen();
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
     now.not_ready = why_not_ready();

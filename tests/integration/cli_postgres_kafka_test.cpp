@@ -444,6 +444,62 @@ TEST_F(CliPostgresKafka, AnAbsentBrokerAndADatabaseThatIsAwayAreToldAllTheTimeTh
     EXPECT_THAT(gave_up.errors, AllOf(HasSubstr("(id 1)"), HasSubstr("127.0.0.1:1")));
 }
 
+TEST_F(CliPostgresKafka, ADatabaseThatDoesNotAnswerIsNamedByLeaderAndWaitingRelayAndWhatWaitsGrowsOlder) {
+    make_outbox();
+    put("k", "waits");
+    ok({"outbox", "pause", "--outbox", outbox()});
+    const auto server = support::port_of(services().postgres);
+    support::fault_proxy way(server);
+    const auto command = [&](const std::string& as) {
+        auto through = outbox();
+        const auto at = through.find(":" + std::to_string(server));
+        through.replace(at + 1, std::to_string(server).size(), std::to_string(way.port()));
+        return start({"relay", "--outbox", through, "--sink", sink(), "--admin", "127.0.0.1:0"}, as);
+    };
+    auto leader = command("leader");
+    const auto led = Cli::admin_port("leader");
+    ASSERT_TRUE(support::eventually(20s, [&] {
+        const auto text = page(led, "/metrics");
+        return text.find("millrace_relay_leading 1\n") != std::string::npos &&
+               text.find("millrace_relay_backlog 1\n") != std::string::npos;
+    })) << said("leader");
+    auto waiting = command("waiting");
+    const auto waits = Cli::admin_port("waiting");
+    ASSERT_TRUE(support::eventually(20s, [&] {
+        return page(waits, "/readyz").find(" 200 ") != std::string::npos;
+    })) << said("waiting");
+
+    way.hold();
+    std::this_thread::sleep_for(7s);
+    const auto age = [&] {
+        const auto text = page(led, "/metrics");
+        const std::string name = "\nmillrace_relay_oldest_age_seconds ";
+        const auto found = text.find(name);
+        return found == std::string::npos ? -1.0 : std::stod(text.substr(found + name.size()));
+    };
+    const auto before = age();
+    EXPECT_GT(before, 7.0) << page(led, "/metrics");
+    for (const auto& one : {led, waits}) {
+        EXPECT_THAT(
+            page(one, "/readyz"),
+            AllOf(HasSubstr(" 503 "), HasSubstr("127.0.0.1:" + std::to_string(way.port())))
+        );
+        EXPECT_THAT(page(one, "/status"), Not(HasSubstr("\"relay_last_error\":null")));
+    }
+    std::this_thread::sleep_for(2s);
+    EXPECT_GT(age(), before + 1.5) << "what waits grows older also where nobody sees it";
+    way.release();
+    for (const auto& one : {led, waits}) {
+        EXPECT_TRUE(support::eventually(20s, [&] {
+            return page(one, "/readyz").find(" 200 ") != std::string::npos;
+        })) << page(one, "/readyz");
+    }
+    for (auto* const one : {&leader, &waiting}) {
+        one->ask_to_end();
+        ASSERT_TRUE(one->wait(15s));
+    }
+}
+
 TEST_F(CliPostgresKafka, AStandbyIsNamedAsSuch) {
     support::private_postgres primary;
     ok({"outbox", "init", "--outbox", primary.url()});
