@@ -25,6 +25,7 @@ using support::raw_answer;
 using support::raw_http_server;
 using support::seen_request;
 using testing::HasSubstr;
+using testing::Not;
 using clock = std::chrono::steady_clock;
 
 /// What comes back for one request, waited for.
@@ -182,6 +183,8 @@ TEST(AwsHttp, SendsWhatIsNotRepeatableOnceThoughAKeptConnectionEndsWithoutAReply
     ASSERT_FALSE(came);
     EXPECT_EQ(came.error().code, errc::unavailable);
     EXPECT_TRUE(came.error().in_doubt);
+    EXPECT_THAT(came.error().detail, HasSubstr("the connection ended after the request had been sent"));
+    EXPECT_THAT(came.error().detail, Not(HasSubstr("callback"))) << "what libcurl says of its own insides";
     EXPECT_EQ(server.requests(), 2U);
 }
 

@@ -126,9 +126,22 @@ void fault_proxy::hold() {
     changed();
 }
 
+void fault_proxy::strand() {
+    const std::lock_guard lock{mutex_};
+    for (auto& one : connections_)
+        one.stranded = true;
+    changed();
+}
+
 void fault_proxy::hold_replies() {
     const std::lock_guard lock{mutex_};
     hold_ = holding::replies;
+    changed();
+}
+
+void fault_proxy::trickle(std::size_t bytes) {
+    const std::lock_guard lock{mutex_};
+    trickle_ = bytes;
     changed();
 }
 
@@ -185,15 +198,17 @@ void fault_proxy::copy() {
     std::vector<pollfd> polled;
     while (true) {
         std::uint64_t generation = 0;
+        bool slowly = false;
         {
             const std::lock_guard lock{mutex_};
             if (stops_) return;
             generation = generation_;
+            slowly = trickle_ > 0;
             polled = {{wake_, POLLIN, 0}};
             if (!refuses_ && hold_ != holding::everything) polled.push_back({listener_, POLLIN, 0});
             for (const auto& one : connections_) {
                 for (const auto* way : {&one.requests, &one.replies}) {
-                    if (way->ended || hold_ == holding::everything) continue;
+                    if (way->ended || one.stranded || hold_ == holding::everything) continue;
                     if (way == &one.replies && hold_ == holding::replies) continue;
                     const bool full = way->sent < way->buffer.size();
                     polled.push_back(
@@ -202,6 +217,7 @@ void fault_proxy::copy() {
                 }
             }
         }
+        if (slowly) std::this_thread::sleep_for(std::chrono::milliseconds{20});
         if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) fail("cannot poll");
         std::uint64_t ignored = 0;
         if (::read(wake_, &ignored, sizeof ignored) < 0 && errno != EAGAIN) fail("cannot read the wake-up");
@@ -239,7 +255,7 @@ void fault_proxy::accept_one() {
 }
 
 void fault_proxy::step(connection& one) {
-    if (hold_ == holding::everything) return;
+    if (one.stranded || hold_ == holding::everything) return;
     if (!move(one, one.requests)) one.requests.ended = one.replies.ended = true;
     if (hold_ == holding::replies) return;
     if (!move(one, one.replies)) one.requests.ended = one.replies.ended = true;
@@ -250,9 +266,9 @@ bool fault_proxy::move(connection& one, channel& way) {
     const bool replies = &way == &one.replies;
     while (!way.ended) {
         if (way.sent == way.buffer.size()) {
-            way.buffer.resize(buffer_size);
+            way.buffer.resize(replies && trickle_ > 0 ? trickle_ : buffer_size);
             way.sent = 0;
-            const auto count = ::recv(way.from, way.buffer.data(), buffer_size, MSG_DONTWAIT);
+            const auto count = ::recv(way.from, way.buffer.data(), way.buffer.size(), MSG_DONTWAIT);
             way.buffer.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
             if (count < 0) return errno == EAGAIN;
             if (count == 0) {
@@ -270,6 +286,7 @@ bool fault_proxy::move(connection& one, channel& way) {
         );
         if (count < 0) return errno == EAGAIN;
         way.sent += static_cast<std::size_t>(count);
+        if (replies && trickle_ > 0) break;
     }
     return true;
 }

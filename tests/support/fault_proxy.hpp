@@ -46,8 +46,15 @@ public:
     /// A black hole: connections stay and are still accepted, no byte passes in either direction.
     void hold();
 
+    /// The connections that stand pass nothing any more, as when their packets are dropped; new ones do.
+    void strand();
+
     /// Requests pass, replies do not.
     void hold_replies();
+
+    /// Replies pass slowly: so many bytes of each connection at once, some fifty times a second; 0: as they
+    /// come.
+    void trickle(std::size_t bytes);
 
     /// Ends `hold` and `hold_replies`: what was held back passes now.
     void release();
@@ -88,6 +95,7 @@ private:
         channel replies;
         std::string last_request;  // its end, as the text looked for may come in two reads
         bool next_reply_is_lost{false};
+        bool stranded{false};
         bool drains{false};  // the client is cut; the server finishes what it was asked
     };
     enum class holding : std::uint8_t { nothing, replies, everything };
@@ -113,6 +121,7 @@ private:
     std::list<connection> connections_;
     std::uint64_t generation_{0};  // of the sockets: a poll of older ones says nothing
     holding hold_{holding::nothing};
+    std::size_t trickle_{0};
     bool refuses_{false};
     bool stops_{false};
     std::optional<std::string> to_lose_;

@@ -232,9 +232,15 @@ void curl_http::impl::give_up_on(transfer& which, const char* why) {
 // libcurl's own limit of speed looks at an average, and so answers up to 5 s late.
 void curl_http::impl::give_up_on_stalled() {
     const auto now = steady::now();
+    const auto stalls = [&](const transfer& which) { return which.stalls_at(options.stall_timeout) <= now; };
     for (std::size_t i = 0; i < under_way.size();) {
-        if (under_way[i]->stalls_at(options.stall_timeout) <= now) {
-            give_up_on(*under_way[i], "no byte moved for too long");  // another one takes its place
+        auto& which = *under_way[i];
+        if (stalls(which)) {
+            for (const auto& other : under_way)
+                which.hear_of(*other);
+        }
+        if (stalls(which)) {
+            give_up_on(which, "no byte moved for too long");  // another one takes its place
         } else {
             ++i;
         }
@@ -261,6 +267,8 @@ void curl_http::impl::complete(transfer& which, result<http_reply> outcome) {
         return each.get() == &which;
     });
     MILLRACE_ASSERT(at != under_way.end());
+    for (const auto& other : under_way)
+        other->hear_of(which);
     which.clear();
     idle.push_back(std::move(*at));
     *at = std::move(under_way.back());

@@ -20,7 +20,9 @@ struct curl_http_options {
     std::size_t requests_max{4'096};  ///< Waiting or under way; above, a request fails with `throttled`.
     std::size_t reply_bytes_max{std::size_t{24} << 20};  ///< 10 MiB of records are up to 17 in JSON.
     milliseconds connect_timeout{3'000};                 ///< For name, connection and TLS together.
-    milliseconds stall_timeout{5'000};  ///< A repeatable request fails when no byte moves for so long.
+
+    /// A repeatable request fails when no byte moves on its connection for so long.
+    milliseconds stall_timeout{5'000};
 
     /// PEM file of the authorities to trust; empty: AWS_CA_BUNDLE, and without it the system's.
     std::string ca_file;

@@ -91,6 +91,7 @@ void transfer::begin(http_request what) {
     sent_ = 0;
     body_sent_ = too_long_ = head_complete_ = false;
     moved_ = std::chrono::steady_clock::now() + connect_timeout_;
+    heard_ = {};
     why_[0] = '\0';
 
     curl_slist* list = nullptr;
@@ -154,7 +155,7 @@ std::size_t transfer::on_header(char* data, std::size_t size, std::size_t count,
     auto& me = *static_cast<transfer*>(self);
     constexpr std::size_t head_bytes_max = 64 << 10;
     const std::string_view line(data, size * count);
-    me.moved_ = std::chrono::steady_clock::now();
+    me.moved_ = me.heard_ = std::chrono::steady_clock::now();
     me.head_complete_ = line == "\r\n" || line == "\n";
     if (line.starts_with("HTTP/")) {  // also after an interim reply, or of a proxy
         me.reply_.head.clear();
@@ -182,7 +183,7 @@ std::size_t transfer::on_body(char* data, std::size_t size, std::size_t count, v
         return 0;
     }
     body.append(data, bytes);
-    me.moved_ = std::chrono::steady_clock::now();
+    me.moved_ = me.heard_ = std::chrono::steady_clock::now();
     return bytes;
 }
 
@@ -209,6 +210,18 @@ error transfer::given_up(errc code, std::string_view why) const {
 // Of a connection that others use, too, libcurl would end this request alone, and send the next one there.
 void transfer::forsake_connection() {
     set(easy_.get(), CURLOPT_FORBID_REUSE, 1L);
+}
+
+// Requests that are under way at once share an address and port of this machine only by HTTP/2.
+void transfer::hear_of(const transfer& other) {
+    const auto port = local_port();
+    if (port != 0 && port == other.local_port()) moved_ = std::max(moved_, other.heard_);
+}
+
+long transfer::local_port() const {
+    long port = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_LOCAL_PORT, &port);
+    return port;
 }
 
 void transfer::clear() {
@@ -266,6 +279,14 @@ error transfer::failure(CURLcode how) const {
                     fmt::format("{}: its reply is longer than {} bytes", where(), reply_bytes_max_)};
             }
             break;
+        case CURLE_SEND_FAIL_REWIND:  // libcurl's text is of its own insides
+            return {
+                errc::unavailable,
+                later,
+                sent,
+                where() +
+                    ": the connection ended after the request had been sent, and before a reply came; it may "
+                    "have been carried out, so it is not sent again by itself"};
         default:
             break;
     }

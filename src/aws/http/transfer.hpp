@@ -48,6 +48,10 @@ public:
         return request_.repeatable || !body_sent_ ? moved_ + limit : steady_time::max();
     }
 
+    /// What another one was answered on the same connection counts here: it lives, so this one only waits for
+    /// a slow service, and to send it again would make that slower.
+    void hear_of(const transfer& other);
+
     /// Before the handle is removed: nobody is to use its connection after it.
     void forsake_connection();
 
@@ -65,6 +69,7 @@ private:
 
     [[nodiscard]] bool anything_sent() const;
     [[nodiscard]] std::string where() const;
+    [[nodiscard]] long local_port() const;
     [[nodiscard]] error failure(CURLcode how) const;
 
     std::size_t reply_bytes_max_;
@@ -79,6 +84,7 @@ private:
     bool too_long_{false};
     bool head_complete_{false};
     steady_time moved_;
+    steady_time heard_;  // a byte of the reply came last
     char why_[CURL_ERROR_SIZE]{};
 };
 
