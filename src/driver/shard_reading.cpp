@@ -44,6 +44,8 @@ bool shard_driver::impl::awaits_its_start() {
     const auto stream = around.leases.stream();
     awaiting = start != nullptr && stream && start->at > stream->now;
     if (!awaiting) return false;
+    read_again();  // what failed was asked before the stream's clock was known
+    looked_at = now();
     const nanoseconds rest = start->at - stream->now;
     read_alarm.set(now() + std::min<nanoseconds>(rest, start_looked_at), [this] { proceed(); });
     return true;

@@ -122,6 +122,30 @@ TEST_F(RetainingStream, AStartThatHasNotComeIsAwaitedAndIsNoFailure) {
     EXPECT_EQ(handler.told, (lines{"assigned 0", "0: 4 5"}));
 }
 
+TEST_F(RetainingStream, AStartThatIsAwaitedCostsNoRetention) {
+    make();
+    leases->keeps = 1h;
+    grant(0, from::timestamp{loop.wall() + 2h});
+    world.run_for(90min);
+    const auto shard_0 = consumer->progress().at(0);
+    EXPECT_EQ(shard_0.behind, 0ms);
+    EXPECT_EQ(std::chrono::round<std::chrono::minutes>(*shard_0.retention_left), 60min);
+}
+
+TEST_F(RetainingStream, AStartThatWasAskedForBeforeTheStreamsClockWasKnownIsAwaitedAllTheSame) {
+    make();  // a row alone grants it: the stream has not been listed
+    source.refuse_open[shard(0)] = {errc::invalid_argument, retry_advice::never, false, "is in the future"};
+    grant(0, from::timestamp{loop.wall() + 2h});
+    world.run_for(20s);
+    EXPECT_TRUE(consumer->trouble());
+    leases->keeps = 1h;
+    world.run_for(options.backoff_max + 1s);
+    EXPECT_FALSE(consumer->trouble());
+    world.run_for(90min);
+    EXPECT_FALSE(consumer->trouble());
+    EXPECT_EQ(consumer->progress().at(0).failing, 0s);
+}
+
 TEST_F(RetainingStream, AHandlerThatStandsStillShowsHowLongAndWhatIsLeftOfTheRetention) {
     make();
     leases->keeps = 1h;

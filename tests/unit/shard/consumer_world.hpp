@@ -29,6 +29,9 @@ public:
 
     void list_shards(completion<stream_listing> done) override { real_.list_shards(std::move(done)); }
     void open(shard_id shard, start_position start, completion<read_cursor> done) override {
+        if (const auto found = refuse_open.find(shard); found != refuse_open.end()) {
+            return loop_.post([done = std::move(done), why = found->second] { done(tl::unexpected(why)); });
+        }
         real_.open(std::move(shard), std::move(start), counted(std::move(done)));
     }
     void read(shard_id shard, read_cursor cursor, read_limits limits, completion<read_reply> done) override {
@@ -44,6 +47,7 @@ public:
     void watch(std::function<void()> changed) override { real_.watch(std::move(changed)); }
 
     std::map<shard_id, error> refuse;
+    std::map<shard_id, error> refuse_open;
     std::map<shard_id, error> refuse_after_first;  ///< From the second read on.
     int in_flight{0};
     int in_flight_most{0};
