@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,13 +37,20 @@ public:
                 world_.at(world_.now() + pause_, [self = this->shared_from_this()] { self->read_page(); });
                 return;
             }
-            rows_.push_back(*row);
+            rows_.push_back(as_listed(*row));
             last_ = at->first;
         }
         then_(std::move(rows_));
     }
 
 private:
+    Row as_listed(const Row& row) const {
+        if constexpr (std::is_same_v<Row, shard_row>) {
+            if (const auto why = table_.damage_of(row.shard)) return unreadable_row(row.shard, *why);
+        }
+        return row;
+    }
+
     const lease_table& table_;
     scheduler& world_;
     std::size_t page_;
@@ -71,6 +79,13 @@ void list(const lease_table& table, link& way, std::string_view request, complet
 const lease_row* lease_table::find(const lease_key& key) const {
     const auto found = rows_.find(key);
     return found == rows_.end() ? nullptr : &found->second;
+}
+
+std::optional<error> lease_table::damage_of(const lease_key& key) const {
+    const auto* shard = std::get_if<shard_id>(&key);
+    if (shard == nullptr || !damaged_.contains(*shard)) return std::nullopt;
+    return error{
+        errc::corrupt, retry_advice::after_delay, false, name_of(key) + " is not what Millrace writes"};
 }
 
 result<void> lease_table::write(
@@ -124,6 +139,7 @@ void fake_lease_store::read(lease_key key, completion<std::optional<lease_row>> 
     link_.ask<std::optional<lease_row>>(
         "read",
         [&table = table_, key = std::move(key)]() -> result<std::optional<lease_row>> {
+            if (auto damage = table.damage_of(key)) return tl::unexpected(std::move(*damage));
             const auto* row = table.find(key);
             return row != nullptr ? std::optional(*row) : std::nullopt;
         },

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,11 @@ public:
     /// Writes whatever stands there: for tests that set a scene.
     void put(const lease_row& row) { rows_[key_of(row)] = row; }
 
+    /// The row stands there and cannot be read, until `mend`.
+    void damage(const shard_id& shard) { damaged_.insert(shard); }
+    void mend(const shard_id& shard) { damaged_.erase(shard); }
+    [[nodiscard]] std::optional<error> damage_of(const lease_key& key) const;
+
     /// Loses everything, as a store whose file was deleted and made anew.
     void clear() { rows_.clear(); }
 
@@ -39,6 +45,7 @@ public:
 
 private:
     std::map<lease_key, lease_row> rows_;
+    std::set<shard_id> damaged_;
     observer observer_;
 };
 

@@ -129,6 +129,7 @@ group_view view_group(
         });
         if (row != rows.end()) {
             line.epoch = row->epoch.value();
+            if (!row->unreadable.empty()) out.problems.push_back(row->unreadable);
             line.checkpoint = row->checkpoint;
             if (row->checkpoint && !row->finished_at)
                 line.lag_max = std::max<nanoseconds>(stream_now - row->checkpoint->arrival, nanoseconds{0});
@@ -138,6 +139,7 @@ group_view view_group(
             if (owner != workers.end() && !row->finished_at) line.owner = owner->worker.value();
         }
         line.state = state_of(standing.stage, line.owner.has_value());
+        if (row != rows.end() && !row->unreadable.empty()) line.state = "unreadable";
         if (standing.open_again) out.problems.push_back(contradiction_of(standing.shard));
         out.shards.push_back(std::move(line));
     }

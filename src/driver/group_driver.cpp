@@ -412,6 +412,10 @@ std::optional<error> group_driver::trouble() const {
     return impl_->machine.trouble().first();
 }
 
+std::optional<error> group_driver::unreadable() const {
+    return impl_->machine.trouble().rows;
+}
+
 bool group_driver::stream_is_known() const {
     return impl_->machine.stream_is_known();
 }

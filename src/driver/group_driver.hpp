@@ -120,6 +120,9 @@ public:
     /// The stream contradicts the group: it was restored from an older copy, and the group must be reset.
     [[nodiscard]] std::optional<error> contradiction() const;
 
+    /// The row of a shard cannot be read, by the latest listing: nobody takes that shard.
+    [[nodiscard]] std::optional<error> unreadable() const;
+
     /// Why it cannot do all its work now: what the latest listing of the stream, else of the workers, met.
     [[nodiscard]] std::optional<error> trouble() const;
 

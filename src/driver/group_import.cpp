@@ -93,6 +93,7 @@ void group_import::impl::read_group() {
 void group_import::impl::list_rows() {
     store.list_shards(alive.guard([this](result<std::vector<shard_row>> rows) {
         if (!rows) return again(rows.error(), &impl::list_rows);
+        if (auto why = unreadable_in(*rows)) return finish(tl::unexpected(std::move(*why)));
         make_plan(*rows);
     }));
 }

@@ -75,6 +75,7 @@ void group_reset::impl::group_was_read(const std::optional<group_row>& found) {
     }
     store.list_shards(alive.guard([this](result<std::vector<shard_row>> rows) {
         if (!rows) return again(rows.error(), [this] { read_rows(); });
+        if (auto why = unreadable_in(*rows)) return finish(tl::unexpected(std::move(*why)));
         plan = plan_reset(request, group, *rows, [this] { return loop.random(); });
         plan.group ? write_group() : write_next();
     }));

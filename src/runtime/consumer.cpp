@@ -307,6 +307,7 @@ void consumer_run::look_whether_idle() {
     const auto& group = member_->group();
     auto damage = driver_->idle_but_damaged();
     if (!damage && driver_->idle()) damage = group.contradiction();
+    if (!damage && driver_->idle()) damage = group.unreadable();
     const auto unlisted = group.stream_trouble();
     const bool for_good = unlisted && (unlisted->code == errc::not_found || keeps_from_starting(*unlisted));
     if (!damage && for_good) damage = unlisted;

@@ -10,7 +10,7 @@ bool work_is_open(const std::vector<shard_view>& shards, bool damaged) {
     return std::any_of(shards.begin(), shards.end(), [damaged](const shard_view& view) {
         if (view.open_again) return !damaged;  // unless it is known for certain, the next listing tells
         if (view.row.finished_at || view.mine || !view.listed) return false;
-        if (!view.ready) return !damaged;
+        if (!view.ready || !view.row.unreadable.empty()) return !damaged;
         return view.row.owner.value().empty() || view.owner_lapsed;
     });
 }

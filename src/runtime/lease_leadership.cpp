@@ -65,7 +65,8 @@ result<void> lease_leadership::make_member() {
 result<void> lease_leadership::start() {
     // What cannot be read would be read again for ever.
     member_->store().list_shards(alive_.guard([this](const result<std::vector<shard_row>>& rows) {
-        if (!rows && rows.error().code == errc::corrupt) failed_(rows.error());
+        const auto why = rows ? unreadable_in(*rows) : std::optional(rows.error());
+        if (why && why->code == errc::corrupt) failed_(*why);
     }));
     return member_->start();
 }

@@ -139,6 +139,34 @@ TEST_P(DynamodbServers, AttributesOfALaterVersionOutliveAWrite) {
     }
 }
 
+TEST_P(DynamodbServers, ListsAShardWhoseRowCannotBeReadByItsNameAndTheOthersAsTheyAre) {
+    const auto store = make(home, endpoint());
+    shard_row other;
+    for (const auto* name : {"a", "b"}) {
+        other.shard = shard_id{name};
+        other.version = version{1};
+        ASSERT_TRUE(write(*store, other));
+    }
+    const lease_key damaged = shard_id{"a"};
+    call(
+        "UpdateItem",
+        aws::dynamodb::update_item(
+            table,
+            {lease_items::key_of({"s", "g"}, damaged),
+             {{"epoch", value{"many"}}},
+             {},
+             lease_items::has_version(damaged, version{1})}
+        )
+    );
+    const auto listed =
+        home.await<std::vector<shard_row>>([&](auto done) { store->list_shards(std::move(done)); });
+    ASSERT_TRUE(listed) << listed.error().detail;
+    ASSERT_EQ(listed->size(), 2U);
+    EXPECT_EQ(listed->front().shard, shard_id{"a"});
+    EXPECT_THAT(listed->front().unreadable, HasSubstr("attribute epoch of the row \"shard/a\""));
+    EXPECT_EQ(listed->back(), other);
+}
+
 TEST_P(DynamodbServers, GroupsOfLikeNamesShareNothing) {
     const auto one = make(home, endpoint(), 10s, {"a-b", "c"});
     const auto other = make(home, endpoint(), 10s, {"a", "b-c"});
@@ -262,6 +290,38 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("dynalite", "moto"),
     [](const auto& which) { return which.param; }
 );
+
+struct DynamodbOfNumbers : testing::Test {
+    const std::string& endpoint = support::services().dynamodb_endpoint;
+    std::string table = support::unique_name("lease");
+    test::loop_host home;
+};
+
+/// moto takes a string for a number.
+TEST_F(DynamodbOfNumbers, ATableWhoseSortKeyIsANumberIsTold) {
+    const auto made = test::dynamodb_call(
+        *test::dynamodb_client(endpoint),
+        "CreateTable",
+        R"({"TableName":")" + table +
+            R"(","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[)"
+            R"({"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"N"}],)"
+            R"("KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]})"
+    );
+    ASSERT_TRUE(made) << made.error().why.detail;
+    dynamodb_lease_store store(
+        home, test::dynamodb_client(endpoint), test::dynamodb_options(table, endpoint)
+    );
+    const auto refused =
+        home.await<void>([&](auto done) { store.write(shard_row{}, std::nullopt, std::move(done)); });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::invalid_config) << refused.error().detail;
+    EXPECT_THAT(refused.error().detail, AllOf(HasSubstr("pk (S), sk (N)"), HasSubstr("pk (S), sk (S)")));
+    const auto unread = home.await<std::optional<lease_row>>([&](auto done) {
+        store.read(std::monostate{}, std::move(done));
+    });
+    ASSERT_FALSE(unread);
+    EXPECT_EQ(unread.error().code, errc::invalid_config) << unread.error().detail;
+}
 
 struct logging_host final : host {
     [[nodiscard]] mono_time now() const override { return inner.now(); }

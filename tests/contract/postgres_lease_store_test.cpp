@@ -136,6 +136,22 @@ TEST_F(PostgresLeaseStore, NamesTheColumnOfAHandWrittenRow) {
     EXPECT_THAT(refused.error().detail, HasSubstr("column sequence of shard \"a\""));
 }
 
+TEST_F(PostgresLeaseStore, ListsAShardWhoseRowCannotBeReadByItsNameAndTheOthersAsTheyAre) {
+    const auto store = make(home, test::shared_server());
+    ASSERT_TRUE(write(*store, shard("a", 1)));
+    ASSERT_TRUE(write(*store, shard("b", 1)));
+    schema.admin.execute(
+        "UPDATE " + schema.table("millrace_shard") + " SET sequence = 'twelve' WHERE shard = 'a'"
+    );
+    auto listed = home.await<std::vector<shard_row>>([&](auto done) { store->list_shards(std::move(done)); });
+    ASSERT_TRUE(listed) << listed.error().detail;
+    ASSERT_EQ(listed->size(), 2U);
+    if (listed->front().unreadable.empty()) std::swap(listed->front(), listed->back());
+    EXPECT_EQ(listed->front().shard, shard_id{"a"});
+    EXPECT_THAT(listed->front().unreadable, HasSubstr("column sequence of shard \"a\""));
+    EXPECT_EQ(listed->back(), shard("b", 1));
+}
+
 TEST_F(PostgresLeaseStore, KeepsTheLeaseOfAnOutboxBesideIt) {
     const auto store = make(home, test::shared_server(), postgres::table_name{schema.name, "Out Box"});
     const auto early = write(*store, shard("outbox", 1));

@@ -66,6 +66,25 @@ TEST_F(SqliteLeaseStore, DoesNotMakeAFileAnewThatVanishedWhileItWasUsedButUsesTh
     EXPECT_TRUE(write(*store, 2)) << "the file is there again";
 }
 
+TEST_F(SqliteLeaseStore, ListsAShardWhoseRowCannotBeReadByItsNameAndTheOthersAsTheyAre) {
+    const auto store = make();
+    ASSERT_TRUE(write(*store, 1));
+    shard_row other;
+    other.shard = shard_id{"b"};
+    other.version = version{1};
+    ASSERT_TRUE(home.await<void>([&](auto done) { store->write(other, std::nullopt, std::move(done)); }));
+    ASSERT_TRUE(sqlite::database::open(path, {})->execute(
+        "UPDATE millrace_shard SET epoch = 'many' WHERE shard = 'a'"
+    ));
+    const auto listed =
+        home.await<std::vector<shard_row>>([&](auto done) { store->list_shards(std::move(done)); });
+    ASSERT_TRUE(listed) << listed.error().detail;
+    ASSERT_EQ(listed->size(), 2U);
+    EXPECT_EQ(listed->front().shard, shard_id{"a"});
+    EXPECT_THAT(listed->front().unreadable, HasSubstr("column epoch of shard \"a\""));
+    EXPECT_EQ(listed->back(), other);
+}
+
 TEST_F(SqliteLeaseStore, DoesNotMakeTablesInAFileThatTookThePlaceOfTheOneItUsed) {
     const auto store = make();
     ASSERT_TRUE(write(*store, 1));

@@ -278,17 +278,29 @@ void coordinator::on(const rows_listed& reply) {
             recreated_.now = recreation::none;  // noticed again by a tick
         return tell_failure("shards.list_failed", "error", {}, reply.outcome.error());
     }
+    note_unreadable(*reply.outcome);
     if (recreated_.now == recreation::listing) return recreated_rows_listed(*reply.outcome);
     const auto active = active_leases();
     table_.merge(*reply.outcome, begun, steps_, active);
     for (const auto& shard : active) {
         const auto& mine = leases_.at(shard).row();
         const auto* row = table_.find(shard);
-        const bool moved = row != nullptr && (row->epoch != mine.epoch || row->version != mine.version);
+        const bool moved = row != nullptr && row->unreadable.empty() &&
+                           (row->epoch != mine.epoch || row->version != mine.version);
         if (moved) step_lease(shard, lease_machine::observed{*row});
     }
     forget_tidied();
     rows_known_ = replan_ = true;
+}
+
+// Nobody takes such a shard, nor those that wait for it; who holds it goes on. The others are not held up.
+void coordinator::note_unreadable(const std::vector<shard_row>& rows) {
+    trouble_.rows = unreadable_in(rows);
+    for (const auto& row : rows) {
+        if (row.unreadable.empty()) continue;
+        actions_.emplace_back(group_note{
+            log_level::error, "shard.unreadable", "shard", row.shard.value(), row.unreadable, true});
+    }
 }
 
 void coordinator::on(const stream_listed& reply) {

@@ -92,6 +92,7 @@ private:
     void on(const session_went& what);
     void on(const workers_listed& reply);
     void on(const rows_listed& reply);
+    void note_unreadable(const std::vector<shard_row>& rows);
     void on(const stream_listed& reply);
     void on(const group_read& reply);
     void on(const group_written& reply);

@@ -50,9 +50,11 @@ void coordinator::plan() {
     for (const auto& standing : traced.shards) {
         if (standing.stage != shard_stage::ready || !standing.has_row || behind_a_gone_parent(standing))
             continue;
+        const auto* row = table_.find(standing.shard);
+        if (!row->unreadable.empty()) continue;
         const auto lease = leases_.find(standing.shard);
         const bool ours = lease != leases_.end() && lease->second.active();
-        shards.push_back({standing.shard, ours ? mine_ : table_.find(standing.shard)->owner});
+        shards.push_back({standing.shard, ours ? mine_ : row->owner});
     }
     if (options_.all_shards) {
         hold_everything(shards);
@@ -68,6 +70,7 @@ bool coordinator::behind_a_gone_parent(const shard_standing& child) {
     return std::any_of(child.parents.begin(), child.parents.end(), [this](const shard_id& parent) {
         const auto* row = table_.find(parent);
         if (row == nullptr || row->finished_at) return false;
+        if (!row->unreadable.empty()) return true;
         if (const auto lease = leases_.find(parent); lease != leases_.end() && lease->second.active())
             return true;
         if (row->owner.value().empty() || row->owner == mine_ || table_.takeable(parent, workers_))

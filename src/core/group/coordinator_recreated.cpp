@@ -46,6 +46,10 @@ void coordinator::notice_recreated() {
 }
 
 void coordinator::recreated_rows_listed(const std::vector<shard_row>& rows) {
+    if (trouble_.rows) {  // it would keep its old checkpoint; noticed again by a tick
+        recreated_.now = recreation::none;
+        return;
+    }
     recreated_.rows = rows;
     recreated_.now = recreation::reading;
     read_group_row();

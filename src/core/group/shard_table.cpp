@@ -53,6 +53,7 @@ bool shard_table::takeable(const shard_id& shard, const worker_listing& workers)
     const auto found = rows_.find(shard);
     if (found == rows_.end() || found->second.row.finished_at) return false;
     const auto& known = found->second;
+    if (!known.row.unreadable.empty()) return false;
     if (known.row.owner.value().empty()) return true;
     return workers.begun >= known.owner_seen && !workers.sessions.contains(known.row.owner);
 }

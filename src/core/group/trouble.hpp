@@ -1,5 +1,5 @@
 /// What keeps a group from doing all its work now: what the latest listings of the stream and of the workers
-/// met. Plain data.
+/// met, and a row of a shard that cannot be read. Plain data.
 #pragma once
 
 #include <millrace/error.hpp>
@@ -11,8 +11,12 @@ namespace millrace {
 struct group_trouble {
     std::optional<error> stream;
     std::optional<error> workers;
+    std::optional<error> rows;
 
-    [[nodiscard]] const std::optional<error>& first() const noexcept { return stream ? stream : workers; }
+    [[nodiscard]] const std::optional<error>& first() const noexcept {
+        if (stream) return stream;
+        return workers ? workers : rows;
+    }
 };
 
 }  // namespace millrace

@@ -1,5 +1,8 @@
 #include "port/lease_store.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace millrace {
 
 lease_key key_of(const lease_row& row) {
@@ -12,6 +15,20 @@ version version_of(const lease_row& row) {
     if (const auto* worker = std::get_if<worker_row>(&row)) return worker->counter;
     if (const auto* shard = std::get_if<shard_row>(&row)) return shard->version;
     return std::get<group_row>(row).version;
+}
+
+shard_row unreadable_row(shard_id shard, const error& why) {
+    shard_row row;
+    row.shard = std::move(shard);
+    row.unreadable = why.detail;
+    return row;
+}
+
+std::optional<error> unreadable_in(const std::vector<shard_row>& rows) {
+    const auto first =
+        std::find_if(rows.begin(), rows.end(), [](const shard_row& row) { return !row.unreadable.empty(); });
+    if (first == rows.end()) return std::nullopt;
+    return error{errc::corrupt, retry_advice::never, false, first->unreadable};
 }
 
 }  // namespace millrace

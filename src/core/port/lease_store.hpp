@@ -89,8 +89,18 @@ struct shard_row {
     std::optional<wall_time> finished_at;
     wall_time updated_at;  ///< For people.
 
+    /// In a listing alone. Not empty: the row is there, and this says why it cannot be read. Only `shard` is
+    /// true of it, and nobody may write it: one damaged row costs its own shard and no other.
+    std::string unreadable{};
+
     bool operator==(const shard_row&) const = default;
 };
+
+/// What a store lists in place of a row that it cannot read.
+[[nodiscard]] shard_row unreadable_row(shard_id shard, const error& why);
+
+/// What is to be told of the first row that could not be read; nothing when all could.
+[[nodiscard]] std::optional<error> unreadable_in(const std::vector<shard_row>& rows);
 
 /// Of two rows of one shard: the epoch decides before the version, for a row that was deleted and created
 /// anew counts its versions from elsewhere.
@@ -112,6 +122,8 @@ public:
 
     /// Consistent, but not a snapshot: rows may be of slightly different moments within the request.
     virtual void list_workers(completion<std::vector<worker_row>> done) = 0;
+    /// A row that cannot be read is listed by its name, see `shard_row::unreadable`; to `read` it is an
+    /// error.
     virtual void list_shards(completion<std::vector<shard_row>> done) = 0;
 
     /// Absent rows are `nullopt`, not an error. Consistent.

@@ -212,7 +212,8 @@ void dynamodb_lease_store::list_workers(completion<std::vector<worker_row>> done
 void dynamodb_lease_store::list_shards(completion<std::vector<shard_row>> done) {
     impl_->list<shard_row>(
         std::make_shared<impl::listing<shard_row>>(impl::listing<shard_row>{
-            lease_items::shards_of(impl_->options.group), lease_items::read_shard, std::move(done), {}}),
+            lease_items::shards_of(impl_->options.group), lease_items::read_listed_shard, std::move(done), {}}
+        ),
         {}
     );
 }

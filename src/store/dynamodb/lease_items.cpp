@@ -313,4 +313,14 @@ result<shard_row> read_shard(const item& from, std::string_view where) {
     return read_row<shard_row>(from, shard_mark, "row", where);
 }
 
+result<shard_row> read_listed_shard(const item& from, std::string_view where) {
+    auto row = read_shard(from, where);
+    if (row) return row;
+    shard_row named;
+    reader name(from, shard_mark);
+    name(key_field{"shard"}, named.shard);
+    if (!name.broken()) row = unreadable_row(std::move(named.shard), row.error());
+    return row;
+}
+
 }  // namespace millrace::lease_items

@@ -168,4 +168,11 @@ result<shard_row> decode_shard(row_values values, std::string_view where) {
     return s;
 }
 
+result<shard_row> decode_listed_shard(row_values values, std::string_view where) {
+    auto row = decode_shard(values, where);
+    const auto& name = values.front();
+    if (!row && name) row = unreadable_row(shard_id{std::string(*name)}, row.error());
+    return row;
+}
+
 }  // namespace millrace::postgres

@@ -54,4 +54,7 @@ using row_values = std::span<const std::optional<std::string_view>>;
 [[nodiscard]] result<worker_row> decode_worker(row_values values, std::string_view where);
 [[nodiscard]] result<shard_row> decode_shard(row_values values, std::string_view where);
 
+/// For a listing: a row that cannot be read is told of by its name.
+[[nodiscard]] result<shard_row> decode_listed_shard(row_values values, std::string_view where);
+
 }  // namespace millrace::postgres

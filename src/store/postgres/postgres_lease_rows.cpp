@@ -226,7 +226,7 @@ result<std::vector<worker_row>> lease_rows::list_workers(connection& db) const {
 result<std::vector<shard_row>> lease_rows::list_shards(connection& db) const {
     const auto found = db.run(reading_again(shards_.list).with(group_.stream, group_.name));
     if (!found) return tl::unexpected(found.error());
-    return decode_all(*found, shard_columns, decode_shard, db);
+    return decode_all(*found, shard_columns, decode_listed_shard, db);
 }
 
 result<std::optional<lease_row>> lease_rows::read(connection& db, const lease_key& key) const {

@@ -296,7 +296,10 @@ result<std::vector<shard_row>> list_shards(database& db, const group_key& group)
         "SELECT {} FROM millrace_shard WHERE stream = ? AND group_name = ?", columns_of_row<shard_row>()
     );
     return collect<shard_row>(prepare(db, sql, group.stream, group.name), [&](const statement& row) {
-        return row_at<shard_row>(db.name(), row);
+        auto read = row_at<shard_row>(db.name(), row);
+        const bool is_named = row.type(0) == sqlite::value_type::text;
+        if (!read && is_named) read = unreadable_row(shard_id{row.text(0)}, read.error());
+        return read;
     });
 }
 

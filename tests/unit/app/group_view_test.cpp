@@ -85,6 +85,22 @@ TEST(GroupView, ShowsHowLongWhatFollowsTheCheckpointMayHaveWaited) {
     EXPECT_THAT(to_json(view), testing::HasSubstr(R"("lag_ms_max":60000)"));
 }
 
+TEST(GroupView, AShardWhoseRowIsUnreadableIsShownAsThatAndWhy) {
+    const error why{
+        errc::corrupt, retry_advice::after_delay, false, "column epoch of shard \"a\" is damaged"};
+    const auto view = view_group(
+        {{shard_id("a"), {}, false, "", ""}, {shard_id("b"), {}, false, "", ""}},
+        {},
+        {unreadable_row(shard_id("a"), why)},
+        wall_time{},
+        wall_time{},
+        [](const process_identity&) { return false; }
+    );
+    EXPECT_EQ(view.shards[0].state, "unreadable");
+    EXPECT_EQ(view.shards[1].state, "free");
+    EXPECT_THAT(view.problems, testing::ElementsAre(why.detail));
+}
+
 TEST(GroupView, ALongLineageIsShownWhole) {
     std::vector<shard_line> shards{line("s0")};
     for (int i = 1; i < 20'000; ++i)

@@ -276,6 +276,64 @@ TEST_F(GroupLife, ARowDeletedUnderALeaseIsMadeAgainAndTakenByWhoeverIsLeft) {
     EXPECT_TRUE(each_shard_has_one_holder());
 }
 
+TEST_F(GroupLife, AnUnreadableRowCostsItsOwnShardAndNoOther) {
+    settings.group.shard_list_every = 5s;
+    auto& a = run("a");
+    auto& b = run("b");
+    auto& c = run("c");
+    world.run_for(3s);
+    ASSERT_TRUE(each_shard_has_one_holder());
+    const auto damaged = b.held.begin()->first;
+    table.damage(damaged);
+    b.crash();
+    c.crash();
+    world.run_for(30s);
+    EXPECT_EQ(a.held.size(), 3U) << "all but that one";
+    EXPECT_FALSE(a.acts_on(damaged));
+    ASSERT_TRUE(a.group->trouble());
+    EXPECT_NE(a.group->trouble()->detail.find(damaged.value()), std::string::npos);
+    EXPECT_TRUE(a.group->unreadable());
+    EXPECT_GE(a.log.count("shard.unreadable"), 1U);
+    table.mend(damaged);
+    world.run_for(10s);
+    EXPECT_EQ(a.held.size(), 4U);
+    EXPECT_FALSE(a.group->trouble());
+}
+
+TEST_F(GroupLife, WhoHoldsAShardWhoseRowBecameUnreadableGoesOnWithIt) {
+    settings.group.shard_list_every = 5s;
+    auto& a = run("a");
+    world.run_for(3s);
+    const auto lease = a.held.begin()->second;
+    table.damage(lease.shard);
+    auto& b = run("b");
+    world.run_for(30s);
+    EXPECT_TRUE(a.acts_on(lease.shard)) << "nobody knows better";
+    EXPECT_EQ(b.held.size() + a.held.size(), 4U);
+    EXPECT_GE(b.held.size(), 1U) << "the others are shared";
+    ASSERT_TRUE(a.group->advance(lease.shard, lease.epoch, at(5), 1));
+    world.run_for(10s);
+    EXPECT_TRUE(a.losses.empty());
+    EXPECT_EQ(row(lease.shard.value()).checkpoint, at(5));
+}
+
+TEST_F(GroupLife, ChildrenOfAShardWhoseRowIsUnreadableWait) {
+    stream->shards = {listed("p"), listed("c", {shard_id{"p"}}), listed("other")};
+    settings.group.shard_list_every = 5s;
+    settings.group.discover_every = 5s;
+    auto& a = run("a");
+    world.run_for(3s);
+    a.crash();
+    table.damage(shard_id{"p"});
+    auto& b = run("b");
+    world.run_for(30s);
+    EXPECT_TRUE(b.acts_on(shard_id{"other"}));
+    EXPECT_EQ(b.held.size(), 1U);
+    std::erase_if(stream->shards, [](const listed_shard& s) { return s.shard == shard_id{"p"}; });
+    world.run_for(30s);
+    EXPECT_EQ(b.held.size(), 1U) << "nobody can say whether its owner still has records of it";
+}
+
 TEST_F(GroupLife, NothingIsKeptOfAShardThatAnotherWorkerHasTidied) {
     settings.group.tidy_after = 1min;
     settings.group.discover_every = 10s;

@@ -47,6 +47,13 @@ TEST(IdleWatch, AFinishedShardThatIsOpenAgainIsLookedAtOnceMore) {
     EXPECT_FALSE(work_is_open({again}, true)) << "known for certain: it is reported";
 }
 
+TEST(IdleWatch, AShardWhoseRowIsUnreadableIsOpenUntilThatIsReported) {
+    auto damaged = view_of("");
+    damaged.row.unreadable = "column epoch";
+    EXPECT_TRUE(work_is_open({damaged}));
+    EXPECT_FALSE(work_is_open({damaged}, true));
+}
+
 TEST(IdleWatch, BeforeTheFirstListingNothingIsKnown) {
     EXPECT_TRUE(work_is_open({}));
 }
