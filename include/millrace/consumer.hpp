@@ -85,7 +85,8 @@ struct consumer_settings {
     /// Return when for so long all shards held are at the tip and none is free, waiting for its parents, or
     /// held by a worker that is gone. Zero: at the first such moment. A shard whose stored records are
     /// damaged counts as read to its end, and `run` then returns that error; so it does when there is no such
-    /// stream, at once at the start, which is waited for without this.
+    /// stream, at once at the start, which is waited for without this, and when stream or state could not be
+    /// worked with, and nothing was read or acknowledged, for so long and for 30 s.
     std::optional<nanoseconds> idle_exit;
     /// SIGTERM and SIGINT stop it as the stop token does; a second one ends the process.
     bool stop_on_signals{false};

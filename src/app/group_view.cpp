@@ -112,7 +112,7 @@ group_view view_group(
     const std::vector<worker_row>& workers,
     const std::vector<shard_row>& rows,
     wall_time now,
-    wall_time stream_now,
+    std::optional<wall_time> stream_now,
     const std::function<bool(const process_identity&)>& gone
 ) {
     group_view out;
@@ -131,8 +131,8 @@ group_view view_group(
             line.epoch = row->epoch.value();
             if (!row->unreadable.empty()) out.problems.push_back(row->unreadable);
             line.checkpoint = row->checkpoint;
-            if (row->checkpoint && !row->finished_at)
-                line.lag_max = std::max<nanoseconds>(stream_now - row->checkpoint->arrival, nanoseconds{0});
+            if (stream_now && row->checkpoint && !row->finished_at)
+                line.lag_max = std::max<nanoseconds>(*stream_now - row->checkpoint->arrival, nanoseconds{0});
             const auto owner = std::find_if(workers.begin(), workers.end(), [&](const worker_row& w) {
                 return !row->owner.value().empty() && w.incarnation == row->owner;
             });

@@ -46,13 +46,14 @@ struct group_view {
     std::vector<std::string> problems;  ///< One sentence each.
 };
 
-/// `gone` says whether a process of this machine has ended; `stream_now` is the stream's own clock.
+/// `gone` says whether a process of this machine has ended; `stream_now` is the stream's own clock; without
+/// it no lag is told.
 [[nodiscard]] group_view view_group(
     const std::vector<listed_shard>& listed,
     const std::vector<worker_row>& workers,
     const std::vector<shard_row>& rows,
     wall_time now,
-    wall_time stream_now,
+    std::optional<wall_time> stream_now,
     const std::function<bool(const process_identity&)>& gone
 );
 

@@ -26,6 +26,9 @@ constexpr nanoseconds idle_look_min = std::chrono::milliseconds{10};
 constexpr nanoseconds tell_every = std::chrono::milliseconds{250};
 constexpr std::size_t threads_max = 256;
 
+// What is away for less is waited for with `idle_exit`, too.
+constexpr nanoseconds stuck_for = std::chrono::seconds{30};
+
 struct consumer_urls {
     url stream;
     url state;
@@ -102,6 +105,24 @@ std::optional<error> not_listed_yet(const group_driver& group) {
         "the shards of the stream have not been listed yet; their listing is under way"};
 }
 
+error not_a_member_yet() {
+    return {
+        errc::unavailable,
+        retry_advice::after_delay,
+        false,
+        "this worker is not among those of its group yet: the state has not shown it, or another session has "
+        "its worker id"};
+}
+
+error given_up(error why, const idle_watch& after) {
+    why.detail = fmt::format(
+        "nothing could be done for {} s: {}",
+        std::chrono::floor<std::chrono::seconds>(after.limit()).count(),
+        why.detail
+    );
+    return why;
+}
+
 /// Of all shards, and of those that want a look.
 void sum_up(std::vector<shard_progress> shards, consumer_status& into) {
     for (const auto& shard : shards) {
@@ -170,6 +191,7 @@ public:
               [this](const error& why) { end(tl::unexpected(why)); }
           )),
           idle_(settings.idle_exit.value_or(nanoseconds::max())),
+          stuck_(std::max<nanoseconds>(settings.idle_exit.value_or(nanoseconds{0}), stuck_for)),
           pool_(settings.threads > 0 ? settings.threads : worker_pool::default_threads()) {}
 
     result<void> open(const consumer_urls& urls, record_handler& handler);
@@ -187,6 +209,7 @@ private:
     void tell_while_waiting();
     void end(const result<void>& outcome);
     void look_whether_idle();
+    [[nodiscard]] std::optional<error> trouble() const;
     [[nodiscard]] consumer_status look() const;
 
     const consumer_settings& settings_;
@@ -195,6 +218,7 @@ private:
     start_checks checks_;
     start_checks checks_of_state_;
     idle_watch idle_;
+    idle_watch stuck_;
     std::unique_ptr<record_source> source_;
     std::unique_ptr<dead_letter_sink> dead_letters_;
     worker_pool pool_;
@@ -318,6 +342,10 @@ void consumer_run::look_whether_idle() {
     if (idle_.over(loop_.now(), quiet, driver_->counters().records_read)) {
         return end(damage ? tl::unexpected(*damage) : result<void>{});
     }
+    // A job that is to end by itself waits for no outage that lasts.
+    const auto why = trouble();
+    const auto done = driver_->counters().records_read + driver_->counters().records_acknowledged;
+    if (stuck_.over(loop_.now(), why.has_value(), done)) return end(tl::unexpected(given_up(*why, stuck_)));
     const auto pause = std::clamp(*settings_.idle_exit / 10, idle_look_min, idle_look_max);
     loop_.call_at(loop_.now() + pause, [this] { look_whether_idle(); });
 }
@@ -370,10 +398,16 @@ consumer_status consumer_run::look() const {
     now.bytes_in_memory = counters.bytes_in_memory;
     now.idle = driver_->idle();
     sum_up(driver_->progress(), now);
-    now.trouble = member_->group().trouble();
-    if (!now.trouble) now.trouble = not_listed_yet(member_->group());
-    if (!now.trouble) now.trouble = driver_->trouble();
+    now.trouble = trouble();
+    if (!now.trouble && total_ == 0) now.trouble = not_a_member_yet();
     return now;
+}
+
+std::optional<error> consumer_run::trouble() const {
+    const auto& group = member_->group();
+    if (auto why = group.trouble()) return why;
+    if (auto why = not_listed_yet(group)) return why;
+    return driver_->trouble();
 }
 
 }  // namespace

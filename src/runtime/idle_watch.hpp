@@ -25,6 +25,8 @@ public:
     /// counts as well.
     [[nodiscard]] bool over(mono_time now, bool quiet, std::uint64_t progress);
 
+    [[nodiscard]] nanoseconds limit() const { return limit_; }
+
 private:
     nanoseconds limit_;
     std::uint64_t progress_{0};

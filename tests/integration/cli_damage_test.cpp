@@ -147,13 +147,12 @@ TEST_F(CliDamage, AStreamRestoredFromBeforeASplitIsReportedAndNoIdleExitLooksLik
     EXPECT_EQ(millrace(status).errors, "");
 }
 
-TEST_F(CliDamage, ADamagedRowOfTheStateEndsAConsumerAtOnceAndItsAdviceWorks) {
+TEST_F(CliDamage, ADamagedRowOfTheStateEndsAnIdleExitWithItsReasonAndItsAdviceWorks) {
     put(3);
     ok(relay_once());
     EXPECT_EQ(lines(ok(consume())), 3);
     ASSERT_EQ(shell("sqlite3 state.db \"update millrace_shard set parents='xx', sequence='abc'\"").status, 0);
-    for (const words& more :
-         {words{"--print"}, words{"--idle-exit", "1"}, words{"--all-shards", "--idle-exit", "1"}}) {
+    for (const words& more : {words{"--idle-exit", "1"}, words{"--all-shards", "--idle-exit", "1"}}) {
         const auto refused = millrace(consume(more));
         EXPECT_EQ(refused.status, 1);
         EXPECT_THAT(

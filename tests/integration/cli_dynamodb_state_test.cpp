@@ -1,7 +1,12 @@
+#include "aws_access.hpp"
 #include "cli_state.hpp"
+#include "dynamodb/requests.hpp"
 #include "support/services.hpp"
 
+#include <millrace/log.hpp>
+
 #include <cstdlib>
+#include <future>
 
 namespace millrace::cli {
 namespace {
@@ -24,6 +29,28 @@ TEST_F(CliDynamodbState, ResumesWhereItWas) {
 
 TEST_F(CliDynamodbState, IsSharedByWorkersAndTakenOverFromADeadOne) {
     is_shared_by_workers();
+}
+
+TEST_F(CliDynamodbState, ATableWhoseSortKeyIsANumberEndsAConsumerAtOnce) {
+    const auto table = kept_in.substr(21, kept_in.find('?') - 21);
+    std::promise<bool> made;
+    const auto service = open_aws("dynamodb", "eu-west-1", support::services().dynamodb_endpoint, null_log());
+    service->send(
+        {aws::dynamodb::target_of("CreateTable"),
+         aws::dynamodb::content_type,
+         R"({"TableName":")" + table +
+             R"(","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[)"
+             R"({"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"N"}],"KeySchema":)"
+             R"([{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]})"},
+        [&](const auto& reply) { made.set_value(reply.has_value()); }
+    );
+    ASSERT_TRUE(made.get_future().get());
+    make_stream();
+    for (const words& more : {words{}, words{"--idle-exit", "1h"}}) {
+        const auto refused = millrace(of_group({"consume"}, more));
+        EXPECT_EQ(refused.status, 1);
+        EXPECT_THAT(refused.errors, AllOf(HasSubstr("pk (S), sk (N)"), HasSubstr(table)));
+    }
 }
 
 }  // namespace

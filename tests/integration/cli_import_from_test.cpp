@@ -23,8 +23,8 @@ public:
         ::setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
         service_ = open_aws("dynamodb", "eu-west-1", endpoint_, null_log());
     }
-    void make(const std::string& sort_key) {
-        call("CreateTable", aws::dynamodb::create_table(name_, {"namespace", sort_key}));
+    void make(const std::string& sort_key, const std::string& partition_key = "namespace") {
+        call("CreateTable", aws::dynamodb::create_table(name_, {partition_key, sort_key}));
         ASSERT_TRUE(support::eventually(std::chrono::seconds{10}, [&] {
             return call("DescribeTable", aws::dynamodb::describe_table(name_)).find("ACTIVE") !=
                    std::string::npos;
@@ -148,6 +148,14 @@ TEST_F(CliImportFrom, WhatIsMissingOrTooMuchIsNamedTogether) {
     const auto alone = import({"--app", "billing", "f.ndjson"});
     EXPECT_EQ(alone.status, 2);
     EXPECT_THAT(alone.errors, HasSubstr("--app is of no use without --from"));
+}
+
+TEST_F(CliImportFrom, ATableOfAnotherLayoutIsNamedAsThat) {
+    foreign_table table;
+    table.make("resource", "pk");
+    const auto refused = import({"--from", table.url(), "--kept-by", "gosoline", "--app", "shop-billing"});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.errors, HasSubstr("is no table of gosoline's consumer"));
 }
 
 }  // namespace

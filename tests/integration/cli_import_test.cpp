@@ -91,6 +91,9 @@ TEST_F(CliImport, FaultsNameTheLineAndNothingIsWritten) {
     EXPECT_EQ(unknown.status, 2);
     EXPECT_THAT(unknown.errors, HasSubstr("line 3: shard \"nowhere\" is not in the stream"));
     EXPECT_EQ(lines_of(consume("g")).size(), 3U);
+    const auto empty = millrace(of({"group", "import"}, {"-"}), " \n");
+    EXPECT_EQ(empty.status, 2);
+    EXPECT_THAT(empty.errors, HasSubstr("\"-\" has no line, so nothing was imported"));
     const auto missing = millrace(of({"group", "import"}, {path("none")}));
     EXPECT_EQ(missing.status, 1);
     EXPECT_THAT(missing.errors, HasSubstr("No such file"));

@@ -43,6 +43,33 @@ TEST_F(CliKinesis, WhatEndsByItselfNamesAStreamThatIsMissingAndWhatToDo) {
     }
 }
 
+TEST_F(CliKinesis, WhileTheStreamDoesNotAnswerStatusShowsTheStateAndAnIdleExitWaitsHalfAMinuteAtMost) {
+    const words place{"--group", "g", "--state", state()};
+    fake.with([](auto in) { ASSERT_TRUE(in.model.create("orders", 1)); });
+    ok(on("orders", {"stream", "put", "--key", "k", "--value", "v"}));
+    ok(on("orders", {"consume", "--idle-exit", "0"}, place));
+    const auto whole = fake.url("orders");
+    const auto away = whole.substr(0, whole.find("endpoint=")) + "endpoint=http://127.0.0.1:1";
+    const words group{"--stream", away, "--group", "g", "--state", state()};
+
+    words command{"group", "status"};
+    command.insert(command.end(), group.begin(), group.end());
+    const auto shown = millrace(command);
+    EXPECT_EQ(shown.status, 0) << shown.errors;
+    EXPECT_THAT(shown.errors, AllOf(HasSubstr("the stream does not answer"), HasSubstr("127.0.0.1:1")));
+    EXPECT_THAT(shown.output, AllOf(HasSubstr("shardId-000000000000"), HasSubstr("free")));
+
+    command = {"consume", "--idle-exit", "1"};
+    command.insert(command.end(), group.begin(), group.end());
+    const auto began = std::chrono::steady_clock::now();
+    auto job = start(command, "job");
+    const auto ended = job.wait(std::chrono::seconds{90});
+    ASSERT_TRUE(ended);
+    EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds{30});
+    EXPECT_EQ(ended->status, 1);
+    EXPECT_THAT(said("job"), AllOf(HasSubstr("nothing could be done for 30 s"), HasSubstr("127.0.0.1:1")));
+}
+
 TEST_F(CliKinesis, OfABatchThatWasStoredInPartItIsSaidHowMuchOfIt) {
     fake.with([](auto in) {
         ASSERT_TRUE(in.model.create("orders", 1));

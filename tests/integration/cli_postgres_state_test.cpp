@@ -46,6 +46,17 @@ TEST_F(CliPostgresState, IsSharedByWorkersAndTakenOverFromADeadOne) {
     is_shared_by_workers();
 }
 
+TEST_F(CliPostgresState, ADatabaseThatIsNotThereEndsAConsumerAtOnce) {
+    make_stream();
+    const auto& shared = support::services().postgres;
+    kept_in = shared.substr(0, shared.rfind('/')) + "/" + support::unique_name("nowhere");
+    for (const words& more : {words{}, words{"--idle-exit", "1h"}}) {
+        const auto refused = millrace(of_group({"consume"}, more));
+        EXPECT_EQ(refused.status, 1);
+        EXPECT_THAT(refused.errors, HasSubstr("does not exist"));
+    }
+}
+
 TEST_F(CliPostgresState, WithoutTheRightToMakeTablesShowsTheSql) {
     make_stream();
     auto refused = start(of_group({"consume"}), "refused");

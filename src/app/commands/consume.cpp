@@ -69,8 +69,9 @@ std::vector<option_spec> consume_flags() {
         {.name = "idle-exit",
          .kind = kind::seconds,
          .placeholder = "SECONDS",
-         .meaning = "Stop when all shards are at the tip for so long; what cannot be reached is waited for; "
-                    "off by default",
+         .meaning =
+             "Stop when all shards are at the tip for so long; with status 1 when nothing could be done "
+             "for so long and 30s; off by default",
          .most = "30d",
          .example = "5s"},
         time_option("lease", "10s", "500ms", "10m", "The shards of a dead worker move after this time"),

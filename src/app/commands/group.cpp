@@ -53,9 +53,17 @@ result<T> wait_for(event_loop& loop, const std::function<void(completion<T>)>& r
 
 struct group_data {
     stream_listing stream;
+    std::optional<error> stream_is_away;  ///< Then `stream` is what the rows tell of it.
     std::vector<worker_row> workers;
     std::vector<shard_row> shards;
 };
+
+std::vector<listed_shard> shards_of(const std::vector<shard_row>& rows) {
+    std::vector<listed_shard> shards;
+    for (const auto& row : rows)
+        shards.push_back({row.shard, row.parents, row.finished_at.has_value(), {}, {}});
+    return shards;
+}
 
 /// Refuses a group of a newer program, whose rows may mean something else.
 result<void> check_known(event_loop& loop, lease_store& store) {
@@ -70,8 +78,13 @@ result<group_data> read_group(event_loop& loop, record_source& source, lease_sto
     group_data out;
     if (const auto known = check_known(loop, store); !known) return tl::unexpected(known.error());
     auto stream = wait_for<stream_listing>(loop, [&](auto done) { source.list_shards(std::move(done)); });
-    if (!stream) return tl::unexpected(stream.error());
-    out.stream = std::move(*stream);
+    if (stream) {
+        out.stream = std::move(*stream);
+    } else if (stream.error().code == errc::unavailable || stream.error().code == errc::throttled) {
+        out.stream_is_away = std::move(stream.error());
+    } else {
+        return tl::unexpected(stream.error());
+    }
     // Shards before workers: an owner that is missing from the later list is
     // gone.
     auto shards =
@@ -82,6 +95,7 @@ result<group_data> read_group(event_loop& loop, record_source& source, lease_sto
         wait_for<std::vector<worker_row>>(loop, [&](auto done) { store.list_workers(std::move(done)); });
     if (!workers) return tl::unexpected(workers.error());
     out.workers = std::move(*workers);
+    if (out.stream_is_away) out.stream.shards = shards_of(out.shards);
     return out;
 }
 
@@ -181,9 +195,16 @@ exit_status show_status(const settings& values) {
     if (data->workers.empty() && data->shards.empty()) {
         if (const auto known = must_be_known(values); !known) return complain(known.error());
     }
-    const group_view view = view_group(
-        data->stream.shards, data->workers, data->shards, loop.wall(), data->stream.now, process_gone
-    );
+    const auto stream_now = data->stream_is_away ? std::nullopt : std::optional(data->stream.now);
+    const group_view view =
+        view_group(data->stream.shards, data->workers, data->shards, loop.wall(), stream_now, process_gone);
+    if (data->stream_is_away) {
+        say(fmt::format(
+            "millrace: the stream does not answer, so this is what the state holds, without lag, and without "
+            "shards that no worker has seen: {}\n",
+            data->stream_is_away->detail
+        ));
+    }
     for (const auto& problem : view.problems)
         say(fmt::format("millrace: {}\n", problem));
     return print(values.flag("json") ? to_json(view) : to_table(view));
@@ -308,8 +329,14 @@ void check_import(const settings& values, faults& found) {
 
 result<std::vector<imported_shard>> positions_to_import(const settings& values) {
     if (!values.has("from"))
-        return read_whole(values.text("file")).and_then([](const std::string& text) {
-            return parse_import(text);
+        return read_whole(values.text("file")).and_then([&](const std::string& text) {
+            return parse_import(text).and_then([&](auto lines) -> result<std::vector<imported_shard>> {
+                if (!lines.empty()) return lines;
+                return fail(
+                    errc::invalid_argument,
+                    fmt::format("{} has no line, so nothing was imported", in_quotes(values.text("file")))
+                );
+            });
         });
     const auto from = parse_url(values.text("from"), url_role::positions).value();
     const auto stream = parse_url(values.text("stream"), url_role::stream).value().stream;

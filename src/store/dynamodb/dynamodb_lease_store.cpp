@@ -339,8 +339,18 @@ result<std::vector<kept_row>> dynamodb_positions(
             rows.push_back({text(one, "shard_id"), text(one, "sequence_number"), ""});
         }
     });
-    if (!listed) return tl::unexpected(listed.error());
-    return rows;
+    if (listed) return rows;
+    // As the service says it of a table whose key has other names.
+    if (listed.error().detail.find("key schema") == std::string::npos) return tl::unexpected(listed.error());
+    return fail(
+        errc::invalid_config,
+        fmt::format(
+            "{} is no table of {} consumer: its partition key is not \"namespace\"; name the table in which "
+            "that one kept its positions",
+            where.shown,
+            gosolines ? "gosoline's" : "harlow's"
+        )
+    );
 }
 
 }  // namespace millrace
