@@ -1,6 +1,8 @@
 #include "aws_access.hpp"
 #include "cli_state.hpp"
 #include "dynamodb/requests.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/private_servers.hpp"
 #include "support/services.hpp"
 
 #include <millrace/log.hpp>
@@ -51,6 +53,38 @@ TEST_F(CliDynamodbState, ATableWhoseSortKeyIsANumberEndsAConsumerAtOnce) {
         EXPECT_EQ(refused.status, 1);
         EXPECT_THAT(refused.errors, AllOf(HasSubstr("pk (S), sk (N)"), HasSubstr(table)));
     }
+}
+
+TEST_F(CliDynamodbState, WhileItHangsFromTheStartReadyzSaysForWhatTheWorkerWaits) {
+    make_stream();
+    support::fault_proxy proxy(support::port_of(support::services().dynamodb_endpoint));
+    proxy.hold();
+    kept_in = kept_in.substr(0, kept_in.find("endpoint=")) +
+              "endpoint=http://127.0.0.1:" + std::to_string(proxy.port());
+    const auto worker = start(of_group({"consume"}, {"--admin", "127.0.0.1:0"}), "worker");
+    ASSERT_TRUE(says("worker", "admin.listening"));
+    const auto port = admin_port("worker");
+    std::string all;
+    EXPECT_TRUE(support::eventually(std::chrono::seconds{30}, [&] {
+        const auto now = get(port, "/readyz");
+        all += now;
+        EXPECT_THAT(now, testing::Not(HasSubstr("200 OK")));
+        if (now.find("is not among those of its group yet") != std::string::npos) {
+            EXPECT_THAT(get(port, "/status"), testing::Not(HasSubstr(R"("consumer_last_error":null)")));
+        }
+        return now.find(std::to_string(proxy.port())) != std::string::npos;
+    })) << all;
+    EXPECT_THAT(
+        all,
+        AllOf(
+            HasSubstr("is not among those of its group yet"),
+            testing::Not(HasSubstr("nothing has been heard"))
+        )
+    );
+    proxy.release();
+    EXPECT_TRUE(support::eventually(std::chrono::seconds{30}, [&] {
+        return get(port, "/readyz").find("200 OK") != std::string::npos;
+    }));
 }
 
 }  // namespace
