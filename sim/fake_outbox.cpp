@@ -65,6 +65,7 @@ struct fetch_round : std::enable_shared_from_this<fetch_round> {
             // Last, as the real ones: what ends a pause while the rows are read shows with them.
             round.reply.table_identity = round.table.identity();
             round.reply.replay_generation = round.table.generation();
+            round.reply.drawn = round.table.drawn();
             round.reply.paused.assign(round.table.paused().begin(), round.table.paused().end());
             round.finish(std::move(round.reply));
         });

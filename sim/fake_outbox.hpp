@@ -98,6 +98,10 @@ public:
     [[nodiscard]] const std::set<std::string>& paused() const noexcept { return paused_; }
     void observe(observer what) { observer_ = std::move(what); }
 
+    /// Whether who reads may see what was drawn last.
+    bool tells_sequence{false};
+    [[nodiscard]] row_id drawn() const noexcept { return row_id{tells_sequence ? next_id_ - 1 : 0}; }
+
     [[nodiscard]] bool signals_changes() const noexcept { return signals_; }
 
     /// Calls `changed` in the world after a commit, until the token is gone; never where it signals nothing.

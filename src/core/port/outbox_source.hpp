@@ -120,6 +120,10 @@ struct fetch_reply {
     /// the head.
     std::uint64_t replay_generation{0};
 
+    /// The highest id that the table's own sequence has given, not earlier than the read-ahead; zero where
+    /// nobody knows. Ids of somebody's choice may lie far above it, and later rows begin behind it.
+    row_id drawn{};
+
     /// The topics that are held back, as of the latest statement; an empty one stands for all. What a pause
     /// that was made meanwhile holds back may still be among the rows.
     std::vector<std::string> paused;

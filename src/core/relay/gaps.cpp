@@ -76,6 +76,27 @@ void gap_set::revive_up_to(row_id last, std::uint64_t round) {
     count_kept();
 }
 
+void gap_set::revive(id_range ids) {
+    const auto begin = gaps_.begin() + static_cast<std::ptrdiff_t>(at_or_above(ids.first));
+    auto end = begin;
+    for (; end != gaps_.end() && end->ids.first <= ids.last; ++end)
+        ids = {std::min(ids.first, end->ids.first), std::max(ids.last, end->ids.last)};
+    gaps_.insert(gaps_.erase(begin, end), {ids});
+    merged_ = true;
+    count_kept();
+}
+
+bool gap_set::cut_from(row_id id) {
+    const auto at = gaps_.begin() + static_cast<std::ptrdiff_t>(at_or_above(id));
+    if (at == gaps_.end() || at->ids.first > id) return false;
+    if (at->ids.first == id) {
+        gaps_.erase(at);
+    } else {
+        at->ids.last = before(id);
+    }
+    return true;
+}
+
 void gap_set::keep_behind(row_id last, row_id end) {
     drop_kept();
     if (last >= end) return;
@@ -180,6 +201,11 @@ void gap_set::clear() {
 bool gap_set::contains(row_id id) const {
     const auto index = at_or_above(id);
     return index < gaps_.size() && gaps_[index].ids.first <= id;
+}
+
+bool gap_set::keeps(row_id id) const {
+    const auto index = at_or_above(id);
+    return index < gaps_.size() && gaps_[index].ids.first <= id && gaps_[index].round == never_dead;
 }
 
 std::optional<row_id> gap_set::first() const {

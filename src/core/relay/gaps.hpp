@@ -47,6 +47,12 @@ public:
     /// Takes everything up to `last` for a gap again, as if skipped in `round`.
     void revive_up_to(row_id last, std::uint64_t round);
 
+    /// Takes these ids, and gaps that they touch, for one gap that was skipped just now.
+    void revive(id_range ids);
+
+    /// Forgets of the gap that holds `id` what lies from there on. False when none does.
+    bool cut_from(row_id id);
+
     /// Where rows were found that no gap covered, more will come: the ids behind `last` up to `end` are
     /// probed, too, so many of them that dead entries of an index cost little, until it is called again. They
     /// are never dead, and no gap in other respects: nothing waits for them.
@@ -69,6 +75,7 @@ public:
     void clear();
 
     [[nodiscard]] bool contains(row_id id) const;
+    [[nodiscard]] bool keeps(row_id id) const;  ///< By `keep_behind`.
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
     [[nodiscard]] std::size_t size() const noexcept { return gaps_.size() - kept_; }
     [[nodiscard]] std::optional<row_id> first() const;

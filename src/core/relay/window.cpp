@@ -46,6 +46,7 @@ window::intake window::looked(const fetch_reply& reply) {
         // Most gaps are filled by the next round; who may fill it is asked for one that was not.
         wants_writers_ = !gaps_.empty();
         if (!reply.gaps_more) take_ahead(reply, result);
+        follow_sequence(reply.drawn);
         if (reply.knows_writers) {
             gaps_.writers_seen(round_);
             writers_.observe(round_, reply.writers);
@@ -145,6 +146,19 @@ window::sweep_page window::swept(const fetch_reply& reply) {
 void window::keep_behind(row_id last) {
     const auto known = known_.first_above(last);
     gaps_.keep_behind(last, known ? row_id{known->value() - 1} : cursor_);
+}
+
+// Below an id of somebody's choice the sequence goes on. What it has not given yet is no gap, of which the
+// writers of now could be asked: it is kept. Where nothing covered what it gave just before, that may be
+// under way.
+void window::follow_sequence(row_id drawn) {
+    constexpr std::int64_t just_before = 1'000;
+    if (drawn <= row_id{} || drawn >= cursor_) return;
+    const auto next = row_id{drawn.value() + 1};
+    if (gaps_.keeps(next)) return;
+    if (!gaps_.cut_from(next))
+        gaps_.revive({row_id{std::max<std::int64_t>(1, next.value() - just_before)}, drawn});
+    keep_behind(drawn);
 }
 
 void window::fetch_failed() {

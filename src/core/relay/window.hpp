@@ -98,6 +98,8 @@ private:
     void take_ahead(const fetch_reply& reply, intake& into);
     void settle_gone();
     void keep_behind(row_id last);
+    /// Keeps looking behind what the sequence gives, where that is below the cursor.
+    void follow_sequence(row_id drawn);
 
     known_ids known_;
     gap_set gaps_;

@@ -139,7 +139,7 @@ result<outbox_reader::status> outbox_reader::read_status(
     if (from.boolean(0, status_column::in_recovery).value_or(true)) {
         return fail(
             errc::unavailable,
-            fmt::format("{} is a standby; this waits for its promotion", db.name()),
+            fmt::format("{} is a standby, which takes no writes; name the primary, or promote it", db.name()),
             retry_advice::after_delay
         );
     }
@@ -175,8 +175,10 @@ result<outbox_reader::status> outbox_reader::read_status(
     );
     seen.generation = static_cast<std::uint64_t>(*generation);
     seen.paused = texts_of(from.value(0, status_column::paused));
+    seen.drawn = row_id{from.integer(0, status_column::drawn).value_or(0)};
     seen.all_paused = !seen.paused.empty() && seen.paused.front().empty();
     paused_ = seen.paused;
+    drawn_ = seen.drawn;
     all_paused_ = seen.all_paused;
     looked_ = true;
     if (!identity_.empty() && identity_ != seen.identity) changed_ = true;
@@ -301,6 +303,7 @@ result<fetched> outbox_reader::fetch_from(
     reply.knows_writers = request.wants_writers;
     reply.table_identity = got.state->identity;
     reply.replay_generation = got.state->generation;
+    reply.drawn = got.state->drawn;
     reply.paused = std::move(got.state->paused);
     made.table = std::move(got.state->table);
     return made;
@@ -378,13 +381,24 @@ result<void> outbox_reader::check(connection& db) {
     return on_table<void>(db, [&](const outbox_session::known& table) { return look_first(db, table); });
 }
 
+/// Where the mark lies above what the sequence gives, rows wait near that; so few ids that dead entries of
+/// the index cost little.
+id_range outbox_reader::around_sequence(row_id mark) const {
+    constexpr std::int64_t before = 1'000;
+    constexpr std::int64_t behind = 9'000;
+    if (drawn_ <= row_id{} || drawn_ >= mark) return {row_id{1}, row_id{0}};  // none
+    const auto last = mark.value() - drawn_.value() > behind ? drawn_.value() + behind : mark.value();
+    return {row_id{std::max<std::int64_t>(1, drawn_.value() - before)}, row_id{last}};
+}
+
 result<outbox_look> outbox_reader::look(connection& db, row_id low_water) {
     return on_table<outbox_look>(db, [&](const outbox_session::known& table) -> result<outbox_look> {
         // Rows that are held back may lie below the mark.
         const auto above = paused_.empty() ? low_water : row_id{};
+        const auto near = around_sequence(above);
         std::vector<statement> batch;
         batch.push_back(statement(table.sql.look, effect::reads, "count the outbox in", planning::once)
-                            .with(above.value()));
+                            .with(above.value(), near.first.value(), near.last.value()));
         batch.emplace_back(
             table.sql.holders, effect::reads, "look for writers of the outbox in", planning::once
         );

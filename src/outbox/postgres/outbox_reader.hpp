@@ -45,6 +45,7 @@ private:
         std::uint64_t generation{0};
         std::vector<std::string> paused;
         bool all_paused{false};
+        row_id drawn;
     };
     struct round;
 
@@ -63,6 +64,7 @@ private:
     );
     [[nodiscard]] std::size_t rows_to_ask(std::size_t rows_max, std::size_t bytes_max) const;
     void learn_size(const row_batch& batch);
+    [[nodiscard]] id_range around_sequence(row_id mark) const;
 
     outbox_session session_;
     row_decoder decoder_;
@@ -71,6 +73,7 @@ private:
     std::string identity_;
     std::vector<std::string> paused_;
     bool all_paused_{false};
+    row_id drawn_;              ///< As in `fetch_reply`, of late.
     bool looked_{false};        ///< Pauses are known.
     bool changed_{false};       ///< The table is another one, or has other columns.
     int exact_rounds_{0};       ///< To be read exactly, since a large row was met.

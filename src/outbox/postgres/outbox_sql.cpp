@@ -44,6 +44,12 @@ struct pieces {
             of.sequence == 0
                 ? "0::bigint"
                 : fmt::format("coalesce(pg_relation_filenode({}::oid::regclass), 0)::bigint", of.sequence);
+        drawn = of.sequence == 0 ? "NULL::bigint"
+                                 : fmt::format(
+                                       "CASE WHEN has_sequence_privilege({0}::oid, 'USAGE, SELECT') THEN "
+                                       "pg_sequence_last_value({0}::oid::regclass) END",
+                                       of.sequence
+                                   );
         relations = of.partitioned ? fmt::format(
                                          "(relation = {0} OR relation IN (SELECT relid FROM "
                                          "pg_partition_tree({0}::oid::regclass)))",
@@ -86,7 +92,7 @@ struct pieces {
     lease_tables_of leases;
     std::string table, regclass, name;
     std::string topic, topic_text, key, value, names, values, partition, timestamp, created, bytes;
-    std::string table_file, sequence_file, relations, locks;
+    std::string table_file, sequence_file, drawn, relations, locks;
 };
 
 /// The columns of a row but its id, left empty where it is `cut`.
@@ -144,13 +150,14 @@ std::string status(const pieces& p) {
         "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) END, {0}::oid::bigint, {1}, {2}, "
         "(SELECT relnatts::bigint FROM pg_class WHERE oid = {0}), "
         "(SELECT replay_generation FROM {3} WHERE outbox = {5}), "
-        "ARRAY(SELECT topic FROM {4} WHERE outbox = {5} ORDER BY topic)",
+        "ARRAY(SELECT topic FROM {4} WHERE outbox = {5} ORDER BY topic), {6}",
         p.regclass,
         p.table_file,
         p.sequence_file,
         p.tables.outbox,
         p.tables.paused,
-        p.name
+        p.name,
+        p.drawn
     );
 }
 
@@ -162,8 +169,10 @@ std::string look(const pieces& p) {
             : fmt::format("pg_relation_size({})", p.regclass);
     return fmt::format(
         "SELECT least((SELECT max(id)::numeric FROM {0}) - f.id + 1, ({1} / 48)::numeric + 1)::bigint, "
-        "(extract(epoch FROM clock_timestamp() - f.created) * 1000)::bigint FROM (SELECT o.id, {2} AS "
-        "created FROM {0} o WHERE o.id > $1 ORDER BY o.id LIMIT 1) f",
+        "(extract(epoch FROM clock_timestamp() - f.created) * 1000)::bigint FROM (SELECT u.id, u.created "
+        "FROM ((SELECT o.id, {2} AS created FROM {0} o WHERE o.id BETWEEN $2 AND $3 ORDER BY o.id LIMIT 1) "
+        "UNION ALL (SELECT o.id, {2} AS created FROM {0} o WHERE o.id > $1 ORDER BY o.id LIMIT 1)) u ORDER "
+        "BY u.id LIMIT 1) f",
         p.table,
         size,
         p.created

@@ -18,7 +18,18 @@ enum : int { id, topic, key, value, names, values, partition, timestamp, created
 
 /// What `status` returns.
 namespace status_column {
-enum : int { in_recovery, server_start, timeline, oid, file, sequence_file, columns, generation, paused };
+enum : int {
+    in_recovery,
+    server_start,
+    timeline,
+    oid,
+    file,
+    sequence_file,
+    columns,
+    generation,
+    paused,
+    drawn
+};
 }
 
 struct outbox_sql {
@@ -48,7 +59,8 @@ struct outbox_sql {
     std::string parked;     ///< (topic, key, partition)
     std::string low_water;  ///< (id, epoch, replay generation, identity)
 
-    /// $1: nothing waits at or below this id. (about how many rows, milliseconds of the lowest).
+    /// $1: nothing waits at or below this id but, it may be, from $2 to $3. (about how many rows,
+    /// milliseconds of the lowest).
     std::string look;
     std::string holders;  ///< (pid, milliseconds since begin, milliseconds since query), the oldest first
 

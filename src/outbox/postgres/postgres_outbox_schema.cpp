@@ -119,7 +119,13 @@ bool lacks_columns(const outbox_layout& layout) {
 
 std::vector<std::string> relay_grants_sql(const table_name& outbox, std::string_view relay) {
     std::vector<std::string> all{
-        fmt::format("GRANT SELECT, INSERT, DELETE ON {} TO {}", outbox.quoted(), quote_identifier(relay))};
+        fmt::format("GRANT SELECT, INSERT, DELETE ON {} TO {}", outbox.quoted(), quote_identifier(relay)),
+        fmt::format(
+            "DO $do$ DECLARE ids text := pg_get_serial_sequence({}, 'id'); BEGIN IF ids IS NOT NULL THEN "
+            "EXECUTE format('GRANT SELECT ON SEQUENCE %s TO %I', ids, {}); END IF; END $do$",
+            quote_literal(outbox.quoted()),
+            quote_literal(relay)
+        )};
     for (auto& grant : relay_tables_grants(outbox, relay))
         all.push_back(std::move(grant));
     return all;
