@@ -310,6 +310,7 @@ std::string outbox_relay::why_not_ready() const {
         return fmt::format("the {} has not answered for {} s", who, (now - *since) / std::chrono::seconds{1});
     };
     auto why = silent(heard.sink.silent_since, "sink");
+    if (const auto cause = sink_->trouble(); cause && !why.empty()) why += ": " + cause->detail;
     if (why.empty()) why = silent(heard.outbox.silent_since, "outbox");
     if (!why.empty()) return why;
     const auto late = driver_->late();
@@ -326,7 +327,8 @@ std::optional<error> outbox_relay::trouble() const {
     if (ended_) return ended_;
     if (auto why = driver_->last_error()) return why;
     if (auto why = by_->trouble(seat_)) return why;
-    return missing_;
+    if (missing_ || !driver_->reach().sink.silent_since) return missing_;
+    return sink_->trouble();
 }
 
 /// What waits grows older also where nobody can look at it; that nothing waits holds for a moment only.

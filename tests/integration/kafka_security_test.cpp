@@ -70,10 +70,10 @@ std::string trouble_of(const std::string& url) {
     row.value = "v";
     batch->add(row);
     sink->publish(channel::main, {{&batch->rows()[0], batch}}, epoch{1}, [](const auto&) {});
-    for (int i = 0; i < 300 && sink->counters().last_error.empty(); ++i)
+    for (int i = 0; i < 300 && !sink->trouble(); ++i)
         loop.run_for(milliseconds{50});
     loop.run_for(milliseconds{4'000});
-    return sink->counters().last_error;
+    return sink->trouble() ? sink->trouble()->detail : std::string{};
 }
 
 TEST(KafkaSecurity, AWrongPasswordIsShownAsLongAsItIsTheCause) {

@@ -72,6 +72,10 @@ public:
     /// Such a row is sent alone on probe.
     [[nodiscard]] virtual std::optional<error> suspect(const outbox_row& row) const = 0;
 
+    /// Why nothing is heard of it, where its client knows before any request comes back; nothing once it
+    /// answers.
+    [[nodiscard]] virtual std::optional<error> trouble() const { return std::nullopt; }
+
     struct capacity {
         std::size_t request_rows_max{1000};
         std::size_t request_bytes_max{1 << 20};

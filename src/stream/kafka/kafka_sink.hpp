@@ -56,7 +56,7 @@ struct kafka_counters {
     std::uint64_t probed{0};        ///< Rows sent alone.
     std::uint64_t refused{0};       ///< Reports that a row was refused.
     std::uint64_t resets{0};        ///< Main producers that were given up.
-    std::string last_error;         ///< Of the connection; empty once a broker answers.
+    std::optional<error> trouble;   ///< Of the connection; none once a broker answers.
 };
 
 class kafka_sink final : public event_sink {
@@ -74,6 +74,7 @@ public:
     void reset_main(completion<void> done) override;
     void purge(completion<void> done) override;
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override;
+    [[nodiscard]] std::optional<error> trouble() const override { return counters().trouble; }
     [[nodiscard]] capacity limits() const override;
 
     /// Whether a broker answers, and, unless `topic` is empty, has that topic.

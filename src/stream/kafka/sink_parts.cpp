@@ -119,7 +119,7 @@ void sink_parts::on_trouble(error why) {
     const auto& cause = cause_.behind(std::move(why), now);
     {
         const std::lock_guard lock(counting);
-        counts.last_error = cause.detail;
+        counts.trouble = cause;
     }
     if (logged_code_ == cause.code && now < logged_ + log_again_after) return;
     logged_ = now;
@@ -134,8 +134,8 @@ void sink_parts::on_trouble(error why) {
 void sink_parts::on_answer() {
     const std::lock_guard lock(counting);
     counts.connected = true;
-    if (counts.last_error.empty()) return;
-    counts.last_error.clear();
+    if (!counts.trouble) return;
+    counts.trouble.reset();
     logged_code_.reset();
     cause_.forget();
 }
