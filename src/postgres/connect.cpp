@@ -115,6 +115,22 @@ result<handle> attempt(const server& where, const stop_signal& stop, bool& hung)
     return tl::unexpected(connect_error(PQerrorMessage(made.get()), where.name));
 }
 
+/// In a database of no encoding texts are bytes, and are checked against the encoding that a client names.
+result<handle> attempt_as_encoded(server& where, const stop_signal& stop, bool& hung) {
+    constexpr std::string_view no_encoding = "SQL_ASCII";
+    auto made = attempt(where, stop, hung);
+    if (!made) return made;
+    const char* const encoding = PQparameterStatus(made->get(), "server_encoding");
+    if (encoding == nullptr || encoding != no_encoding) return made;
+    const auto own = std::find_if(where.parameters.begin(), where.parameters.end(), [](const auto& p) {
+        return p.first == "client_encoding";
+    });
+    if (own == where.parameters.end() || own->second == no_encoding) return made;
+    own->second = no_encoding;
+    made->reset();
+    return attempt(where, stop, hung);
+}
+
 }  // namespace
 
 waited wait_for(int socket, short events, steady::time_point until, const stop_signal& stop) {
@@ -152,7 +168,7 @@ result<connection> connection::open(const server& where, const stop_signal& stop
     auto order = where;
     for (auto left = hosts_of(where);; --left) {
         bool hung = false;
-        auto made = attempt(order, stop, hung);
+        auto made = attempt_as_encoded(order, stop, hung);
         if (!made) {
             if (!hung || left <= 1) return tl::unexpected(std::move(made.error()));
             order = rotated(std::move(order));

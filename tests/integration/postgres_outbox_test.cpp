@@ -101,6 +101,43 @@ TEST(PostgresOutbox, DeliversTextOfNoEncodingByteByByte) {
     EXPECT_EQ(relay.sink.log[2].key, "\xff");
 }
 
+TEST(PostgresOutbox, ParksListsAndGivesBackRowsWhoseTopicIsTextOfNoEncoding) {
+    const own_database database("ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
+    outbox_place place(database.url(), goharvest_table);
+    postgres_relay relay(place);
+    relay.sink.refuses_value = "bad";
+    const auto put = [&](const char* value) {
+        place.run(fmt::format(
+            "INSERT INTO {{}} (create_time, kafka_topic, kafka_key, kafka_value, kafka_header_keys, "
+            "kafka_header_values) VALUES (now(), convert_from('\\xff74', 'SQL_ASCII'), "
+            "convert_from('\\xe46b', "
+            "'SQL_ASCII'), '{}', '{{{{}}}}', '{{{{}}}}'), (now(), 't', 'k', 'v', '{{{{}}}}', '{{{{}}}}')",
+            value
+        ));
+    };
+    put("bad");
+    ASSERT_TRUE(relay.delivers(1)) << "the other row goes out";
+    ASSERT_TRUE(relay.settles()) << "and such a topic is no reason to wait";
+    relay.restart();  // which reads what is parked
+    put("follows");
+    ASSERT_TRUE(relay.delivers(2));
+    ASSERT_TRUE(relay.settles());
+    const auto dead = sure(place.admin().list_dead({}));
+    ASSERT_EQ(dead.size(), 2u) << "the key is parked";
+    EXPECT_EQ(dead[0].event.topic, "\xfft");
+    relay.sink.refuses_value.reset();
+    EXPECT_EQ(sure(place.admin().retry_dead({.ids = {}, .topic = "\xfft", .key = {}})), 2u);
+    ASSERT_TRUE(relay.delivers(4));
+    EXPECT_EQ(relay.sink.log[2].topic, "\xfft");
+    EXPECT_EQ(sure(place.admin().pause("\xfft")), true);
+    put("waits");
+    ASSERT_TRUE(relay.delivers(5));
+    EXPECT_THAT(sure(place.admin().stats()).paused_topics, ElementsAre("\xfft"));
+    EXPECT_EQ(sure(place.admin().resume("\xfft")), true);
+    ASSERT_TRUE(relay.delivers(6));
+    EXPECT_TRUE(relay.settles());
+}
+
 TEST(PostgresOutbox, ServesGoharvestsLayoutWithBytesAndPartitions) {
     outbox_place place(support::services().postgres, salemove_table);
     place.run(
