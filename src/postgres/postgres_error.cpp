@@ -44,15 +44,15 @@ constexpr std::array verdicts{
         "42501",
         errc::permission_denied,
         later,
-        "grant this role the right; `millrace outbox init --print --outbox URL --relay-role ROLE` prints all "
-        "that a relay needs"},
+        "grant this role the right, or use the relay's role; `millrace outbox init --print --outbox URL "
+        "--relay-role ROLE` prints all that a relay and the `outbox` commands but `put` need"},
     verdict{
         "28", errc::permission_denied, later, "check the user, the password and the server's pg_hba.conf"},
     verdict{
         "25006",
         errc::unavailable,
         later,
-        "the server is a standby or read-only; this waits for its promotion"},
+        "the server is a standby or read-only; name the primary, or promote it"},
     verdict{"25P03", errc::unavailable, later, "this process was paused within a transaction"},
     verdict{
         "55P03", errc::unavailable, later, "another transaction holds it locked; end or shorten that one"},

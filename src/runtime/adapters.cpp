@@ -145,7 +145,8 @@ result<opened_outbox> open_outbox(const url& where, host& home, [[maybe_unused]]
 
 result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait, file_use use) {
 #ifdef MILLRACE_WITH_POSTGRES
-    if (where.scheme == "postgresql") return postgres_adapters::open_outbox_admin(where, wait);
+    if (where.scheme == "postgresql")
+        return postgres_adapters::open_outbox_admin(where, wait, use == file_use::append);
 #endif
     if (where.scheme != "sqlite") return unopened(where);
     return sqlite_outbox_admin::open(

@@ -35,9 +35,10 @@ inline constexpr const char* outbox_group = "outbox";
 
 /// How a file is opened. A server has rights of its own.
 enum class file_use : std::uint8_t {
-    read,   ///< It must exist, and need not be writable.
-    write,  ///< It must exist.
-    create  ///< A missing one is made.
+    read,    ///< It must exist, and need not be writable.
+    append,  ///< As `write`, to add events alone: of a server, the rights of an application will do.
+    write,   ///< It must exist.
+    create   ///< A missing one is made.
 };
 
 struct store_use {

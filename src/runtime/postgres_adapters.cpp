@@ -124,10 +124,10 @@ result<opened_outbox> open_outbox(const url& where, host& home, nanoseconds leas
         [outbox](completion<void> done) { outbox->check(std::move(done)); }};
 }
 
-result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait) {
+result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait, bool only_puts) {
     const auto server = postgres::parse_server(where.path);
     if (!server) return tl::unexpected(server.error());
-    return postgres_outbox_admin::open(*server, wait).map([](postgres_outbox_admin opened) {
+    return postgres_outbox_admin::open(*server, wait, only_puts).map([](postgres_outbox_admin opened) {
         return std::unique_ptr<outbox_admin>(std::make_unique<postgres_outbox_admin>(std::move(opened)));
     });
 }

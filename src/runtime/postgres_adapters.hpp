@@ -14,7 +14,9 @@ namespace millrace::postgres_adapters {
 );
 [[nodiscard]] result<std::string> checkpoint_schema(const url& state);
 [[nodiscard]] result<opened_outbox> open_outbox(const url& where, host& home, nanoseconds lease);
-[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(const url& where, milliseconds wait);
+[[nodiscard]] result<std::unique_ptr<outbox_admin>> open_outbox_admin(
+    const url& where, milliseconds wait, bool only_puts
+);
 [[nodiscard]] result<void> init_outbox(const url& where, milliseconds wait);
 [[nodiscard]] result<std::string> outbox_script(const url& where, const outbox_roles& roles);
 [[nodiscard]] result<opened_dead_letters> open_dead_letters(

@@ -39,7 +39,7 @@ void check_outbox_put(const settings& values, faults& found) {
 }
 
 exit_status put_outbox(const settings& values) {
-    const auto admin = open_outbox_admin(outbox_of(values), wait_of(values));
+    const auto admin = open_outbox_admin(outbox_of(values), wait_of(values), file_use::append);
     if (!admin) return complain(admin.error());
     return run_put(values, {}, [&](std::span<const event> events) -> result<void> {
         if (const auto put = (*admin)->put(events); !put) return tl::unexpected(put.error());

@@ -67,14 +67,18 @@ result<postgres_outbox_admin> postgres_outbox_admin::init(const postgres::server
     return postgres_outbox_admin(std::move(stop), std::move(*db), std::move(*made));
 }
 
-result<postgres_outbox_admin> postgres_outbox_admin::open(const postgres::server& where, milliseconds wait) {
+result<postgres_outbox_admin> postgres_outbox_admin::open(
+    const postgres::server& where, milliseconds wait, bool only_puts
+) {
     auto stop = std::make_unique<postgres::stop_signal>();
     auto db = connection::open(with_wait(where, wait), *stop, patient(wait));
     if (!db) return tl::unexpected(std::move(db.error()));
     auto found = postgres::find_layout(*db, table_of(where));
     if (!found) return tl::unexpected(std::move(found.error()));
-    if (auto usable = postgres::ensure_relay_tables(*db, *found); !usable) {
-        return tl::unexpected(std::move(usable.error()));
+    if (!only_puts) {
+        if (auto usable = postgres::ensure_relay_tables(*db, *found); !usable) {
+            return tl::unexpected(std::move(usable.error()));
+        }
     }
     return postgres_outbox_admin(std::move(stop), std::move(*db), std::move(*found));
 }

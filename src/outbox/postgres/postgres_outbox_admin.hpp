@@ -25,9 +25,10 @@ public:
         const postgres::server& where, milliseconds wait = wait_default
     );
 
-    /// `not_found` when there is no such table. The relay's tables are made where they are missing.
+    /// `not_found` when there is no such table. The relay's tables are made where they are missing, unless it
+    /// `only_puts`: then an application's rights will do.
     [[nodiscard]] static result<postgres_outbox_admin> open(
-        const postgres::server& where, milliseconds wait = wait_default
+        const postgres::server& where, milliseconds wait = wait_default, bool only_puts = false
     );
 
     /// What `init` would do, and the least rights of two roles, for psql. When no server answers, what it
