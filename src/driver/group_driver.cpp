@@ -11,6 +11,12 @@
 
 namespace millrace {
 
+namespace {
+
+constexpr std::string_view state_away = "the state does not answer";
+
+}  // namespace
+
 struct group_driver::impl {
     // A call or an outcome, in order. A listener may call back from within a notification, so it is queued.
     struct work {
@@ -195,6 +201,7 @@ void group_driver::impl::use(
 
 void group_driver::impl::carry_out(const list_workers&) {
     store.list_workers(alive.guard([this](result<std::vector<worker_row>> outcome) {
+        if (outcome) failures.over(state_away);
         submit(workers_listed{std::move(outcome)});
     }));
 }
@@ -345,7 +352,9 @@ void group_driver::impl::carry_out(const group_stopped& a) {
 
 void group_driver::impl::carry_out(const group_note& a) {
     if (!loop.log().enabled(a.level)) return;
-    if (a.again_and_again) {
+    if (a.state_is_away) {
+        failures.write_of(state_away, a.level, a.event, {{a.key, a.value}, {"detail", a.detail}}, a.detail);
+    } else if (a.again_and_again) {
         failures.write(a.level, a.event, {{a.key, a.value}, {"detail", a.detail}}, a.detail);
     } else {
         loop.log().write(a.level, a.event, {{a.key, a.value}, {"detail", a.detail}});

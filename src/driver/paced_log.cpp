@@ -64,6 +64,31 @@ void paced_log::write_change(
     write(level, event, fields, detail);
 }
 
+void paced_log::write_of(
+    std::string_view cause,
+    log_level level,
+    std::string_view event,
+    std::initializer_list<log_field> fields,
+    std::string_view detail
+) {
+    if (!enabled(level)) return;
+    const auto now = loop_.now();
+    const auto told = tellers_.find(cause);
+    if (told != tellers_.end() && told->second.event != event && now - told->second.at < repeated_every) {
+        if (enabled(log_level::debug)) loop_.log().write(log_level::debug, event, fields);
+        return;
+    }
+    tellers_.insert_or_assign(std::string(cause), teller{std::string(event), now});
+    write_change(level, event, fields, detail);
+}
+
+void paced_log::over(std::string_view cause) {
+    const auto found = tellers_.find(cause);
+    if (found == tellers_.end()) return;
+    ended(found->second.event);
+    tellers_.erase(found);
+}
+
 void paced_log::ended(std::string_view event) {
     const auto found = kinds_.find(event);
     if (found != kinds_.end()) found->second.said.reset();

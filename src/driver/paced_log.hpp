@@ -44,6 +44,19 @@ public:
         std::string_view detail
     );
 
+    /// As `write_change`, for lines of different names that have one cause: while the first name that told of
+    /// it still comes, at least each minute, the others go at debug.
+    void write_of(
+        std::string_view cause,
+        log_level level,
+        std::string_view event,
+        std::initializer_list<log_field> fields,
+        std::string_view detail
+    );
+
+    /// The cause is over: whoever meets it again tells of it.
+    void over(std::string_view cause);
+
     /// It is over: when it comes again, that is a change.
     void ended(std::string_view event);
 
@@ -61,6 +74,11 @@ private:
         mono_time said_at{};
     };
 
+    struct teller {
+        std::string event;
+        mono_time at;
+    };
+
     [[nodiscard]] kind& kind_of(log_level level, std::string_view event);
     void refill(kind& of) const;
     void arm();
@@ -71,6 +89,7 @@ private:
     alarm flush_;
     bool armed_{false};
     std::map<std::string, kind, std::less<>> kinds_;
+    std::map<std::string, teller, std::less<>> tellers_;  // by cause
 };
 
 }  // namespace millrace

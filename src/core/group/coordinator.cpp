@@ -108,8 +108,10 @@ void coordinator::on(const session_went& what) {
         mine_ = incarnation{};
         membership_.index.reset();
         plan_.to_take.clear();
+        session_is_over_ = true;
         for (const auto& shard : active_leases())
             step_lease(shard, lease_machine::session_over{what.why});
+        session_is_over_ = false;
     }
     if (what.why.code == errc::worker_id_taken) fail_for_good(what.why);
 }
@@ -451,7 +453,10 @@ void coordinator::tell(
 }
 
 void coordinator::tell_failure(const char* event, const char* key, std::string value, const error& why) {
-    actions_.emplace_back(group_note{log_level::warning, event, key, std::move(value), why.detail, true});
+    const bool state_is_away =
+        why.code == errc::unavailable && std::string_view(event) != "stream.list_failed";
+    actions_.emplace_back(group_note{
+        log_level::warning, event, key, std::move(value), why.detail, true, state_is_away});
 }
 
 std::optional<stream_moment> coordinator::stream(mono_time now) const {

@@ -183,6 +183,7 @@ private:
     group_membership membership_;
     std::set<incarnation> ending_;
     bool admitted_{false};                         // all-shards mode: no session lives
+    bool session_is_over_{false};                  // while its leases are given up
     std::optional<std::set<incarnation>> elders_;  // under our worker id before us; empty: not looked yet
 
     listing_requests worker_list_;  // one every tick

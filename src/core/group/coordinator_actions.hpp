@@ -121,6 +121,7 @@ struct group_note {
     std::string value;
     std::string detail;
     bool again_and_again{false};  ///< Likely to come with each retry: the first is told, the others in part.
+    bool state_is_away{false};  ///< The state does not answer, so that all else that it is asked fails, too.
     bool operator==(const group_note&) const = default;
 };
 

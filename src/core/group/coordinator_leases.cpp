@@ -209,7 +209,9 @@ void coordinator::lease_happened(
             },
             [&](const lease_machine::lost& a) {
                 if (!granted_.contains(shard)) return;
-                tell(log_level::warning, "lease.lost", "shard", shard.value(), a.why.detail);
+                // The end of the session was told, with the same reason.
+                const auto level = session_is_over_ ? log_level::debug : log_level::warning;
+                tell(level, "lease.lost", "shard", shard.value(), a.why.detail);
                 actions_.emplace_back(lease_lost{shard, a.why, lease.releasing()});
             },
         },

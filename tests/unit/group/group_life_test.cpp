@@ -448,8 +448,8 @@ TEST_F(GroupLife, AStoreThatIsDownForLongerThanTheLeaseCostsTheSessionButNothing
     plan.down = true;
     world.run_for(30s);
     for (auto* w : {&a, &b}) {
-        EXPECT_GE(w->log.count("workers.list_failed"), 5U);
-        EXPECT_LE(w->log.count("workers.list_failed"), 11U);  // of about a hundred
+        EXPECT_EQ(w->log.count("workers.list_failed"), 1U) << "of about a hundred";
+        EXPECT_EQ(w->log.count("shards.list_failed") + w->log.count("group.read_failed"), 0U);
         EXPECT_GE(w->log.count("session.heartbeat_failed"), 5U);
     }
     EXPECT_EQ(holders(shard_id{"shard-0000"}), 0);

@@ -50,6 +50,23 @@ TEST_F(PacedLog, SaysOfEachRowWhatHasTheSameReason) {
     EXPECT_THAT(log.lines, ElementsAre(HasSubstr("id=7"), HasSubstr("id=8"), HasSubstr("id=9")));
 }
 
+TEST_F(PacedLog, SaysOfOneCauseOneLineAndTheOthersAtDebug) {
+    const auto fails = [&](const char* event) {
+        paced.write_of("away", log_level::warning, event, {{"detail", "refused"}}, "refused");
+    };
+    for (const auto* event : {"first", "second", "third", "first"})
+        fails(event);
+    EXPECT_THAT(log.lines, ElementsAre(HasSubstr("first")));
+    paced.over("away");
+    fails("second");
+    fails("first");
+    EXPECT_THAT(log.of("second"), ElementsAre(HasSubstr("refused"))) << "a new outage";
+    EXPECT_EQ(log.lines.size(), 2U);
+    world.run_for(70s);
+    fails("third");
+    EXPECT_EQ(log.count("third"), 1U) << "who told of it does no more";
+}
+
 TEST_F(PacedLog, LeavesOutMostOfAFlood) {
     for (int i = 0; i < 40; ++i)
         say("row " + std::to_string(i));
