@@ -345,7 +345,9 @@ result<std::string> slurp(const std::string& file) {
     struct stat about {};
     if (::fstat(fd, &about) != 0) return unusable(errno);
     if (!S_ISREG(about.st_mode)) {
-        return fail(errc::not_found, fmt::format("{}: the configuration is not a regular file", file));
+        return fail(
+            errc::not_found, fmt::format("{}: the configuration is not a regular file; write it to one", file)
+        );
     }
     std::string text(config_bytes_max + 1, '\0');
     std::size_t size = 0;

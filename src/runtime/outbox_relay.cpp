@@ -224,8 +224,9 @@ void outbox_relay::look(looks done) {
 void outbox_relay::look_now() {
     if (leading_ && !sink_is_missed()) return look_at_rows({});
     if (leading_) see_rows([](const result<void>&) {});  // a sink that is not there is slow to say so
-    look([this](const result<void>& outbox, const result<void>& sink) {
-        const bool of_another = !leading_ && !settings_.once && by_->behind_another(seat_);
+    // What was seen is kept where the lead was lost meanwhile: an absent sink is slow to say so.
+    look([this, led = leading_](const result<void>& outbox, const result<void>& sink) {
+        const bool of_another = !led && !leading_ && !settings_.once && by_->behind_another(seat_);
         if (outbox && of_another) seen_.reset();
         if (!outbox || of_another) return note(outbox ? sink : outbox);
         look_at_rows(sink);

@@ -99,10 +99,12 @@ result<relay_urls> check(const relay_settings& settings) {
     return urls;
 }
 
-/// A missing file is a mistake at the start; a server may come back.
-bool ends_the_start(const error& why, bool is_a_file) {
-    if (!is_a_file) return why.code == errc::invalid_config || why.code == errc::invalid_argument;
-    return keeps_from_starting(why);
+/// A missing file is a mistake at the start; a server may come back, and a right be granted, but who runs
+/// with `once` wants to know.
+bool ends_the_start(const error& why, bool is_a_file, bool once) {
+    if (is_a_file) return keeps_from_starting(why);
+    return why.code == errc::invalid_config || why.code == errc::invalid_argument ||
+           (once && why.code == errc::permission_denied);
 }
 
 /// One run: everything on one loop, gone when it ends.
@@ -280,8 +282,10 @@ void relay_run::look_first(std::size_t index) {
     outboxes_[index]->look(
         [this, index, outbox_is_a_file, awaited](const result<void>& outbox, const result<void>& sink) {
             std::optional<error> fault;
-            if (!outbox && ends_the_start(outbox.error(), outbox_is_a_file)) add_fault(fault, outbox.error());
-            if (!sink && ends_the_start(sink.error(), sink_is_a_file_)) add_fault(fault, sink.error());
+            const bool once = settings_.once;
+            if (!outbox && ends_the_start(outbox.error(), outbox_is_a_file, once))
+                add_fault(fault, outbox.error());
+            if (!sink && ends_the_start(sink.error(), sink_is_a_file_, once)) add_fault(fault, sink.error());
             if (!fault) outboxes_[index]->note(outbox ? sink : outbox);
             if (fault) add_fault(faults_, *fault);
             if (fault && !awaited) return end(tl::unexpected(*faults_));

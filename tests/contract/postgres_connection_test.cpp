@@ -379,12 +379,12 @@ TEST_F(PostgresConnection, SpeaksTlsWithTheServerThatItsAuthorityHasSigned) {
     EXPECT_THAT(refused.error().detail, HasSubstr("certificate"));
 }
 
-TEST_F(PostgresConnection, SaysThatAReadOnlyServerWaitsForItsPromotion) {
+TEST_F(PostgresConnection, SaysOfAReadOnlyServerWhatToDo) {
     auto standing_by = db.begin();
     ASSERT_TRUE(db.run(reading("SET TRANSACTION READ ONLY")));
     const auto refused = db.run(insert(1));
     EXPECT_EQ(refused.error().code, errc::unavailable);
-    EXPECT_THAT(refused.error().detail, HasSubstr("promotion"));
+    EXPECT_THAT(refused.error().detail, HasSubstr("name the primary, or promote it"));
 }
 
 TEST_F(PostgresConnection, RefusesAWrongDatabaseAndAnAbsentServer) {

@@ -104,7 +104,7 @@ TEST_F(CliPostgresKafka, TheOutboxOfTheSearchPathIsTakenWithoutATable) {
 
 TEST_F(CliPostgresKafka, APrintedSchemaIsOneThatCanBeRun) {
     const auto role = support::unique_name("app_role");
-    sql.execute("CREATE ROLE " + role + "_w; CREATE ROLE " + role + "_r LOGIN");
+    sql.execute("CREATE ROLE " + role + "_w LOGIN; CREATE ROLE " + role + "_r LOGIN");
     sql.execute(
         ok({"outbox",
             "init",
@@ -121,9 +121,14 @@ TEST_F(CliPostgresKafka, APrintedSchemaIsOneThatCanBeRun) {
         "SET ROLE " + role + "_w; INSERT INTO " + schema + ".outbox (topic, key, value) VALUES ('" + topic +
         "', 'k', 'v'); RESET ROLE"
     );
+    const auto as_writer = outbox("&user=" + role + "_w");
+    ok({"outbox", "put", "--outbox", as_writer, "--topic", topic, "--key", "k", "--value", "by the program"});
+    const auto refused = millrace({"outbox", "stats", "--outbox", as_writer});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.errors, AllOf(HasSubstr("permission denied"), HasSubstr("use the relay's role")));
     words command = relay();
     command[2] = outbox("&user=" + role + "_r");
-    EXPECT_THAT(ok(command), testing::StartsWith("delivered 1 event"));
+    EXPECT_THAT(ok(command), testing::StartsWith("delivered 2 events"));
     EXPECT_THAT(ok({"outbox", "stats", "--outbox", command[2], "--json"}), HasSubstr("\"backlog\":0"));
     sql.execute("DROP OWNED BY " + role + "_w, " + role + "_r; DROP ROLE " + role + "_w, " + role + "_r");
 }
@@ -442,6 +447,39 @@ TEST_F(CliPostgresKafka, AnAbsentBrokerAndADatabaseThatIsAwayAreToldAllTheTimeTh
     const auto gave_up = millrace(once);
     EXPECT_EQ(gave_up.status, 1);
     EXPECT_THAT(gave_up.errors, AllOf(HasSubstr("(id 1)"), HasSubstr("127.0.0.1:1")));
+}
+
+TEST_F(CliPostgresKafka, ABrokerThatIsLostUnderWayIsNamedAsSoonAsItsClientKnows) {
+    make_outbox();
+    support::private_kafka broker;
+    support::kafka_admin(broker.bootstrap()).create_topic(topic, 1);
+    auto running = start(
+        {"relay", "--outbox", outbox(), "--sink", "kafka://" + broker.bootstrap(), "--admin", "127.0.0.1:0"},
+        "relay"
+    );
+    const auto port = Cli::admin_port("relay");
+    put("k", "before");
+    ASSERT_TRUE(support::eventually(20s, [&] {
+        return page(port, "/metrics").find("millrace_relay_deleted_total 1\n") != std::string::npos;
+    })) << said("relay");
+    broker.kill();
+    put("k", "after");
+    EXPECT_TRUE(support::eventually(3s, [&] {
+        const auto status = page(port, "/status");
+        const auto at = status.find("\"relay_last_error\":");
+        return at != std::string::npos && status.find(broker.bootstrap(), at) != std::string::npos;
+    })) << page(port, "/status");
+    EXPECT_TRUE(support::eventually(10s, [&] {
+        const auto ready = page(port, "/readyz");
+        return ready.find(" 503 ") != std::string::npos &&
+               ready.find(broker.bootstrap()) != std::string::npos;
+    })) << page(port, "/readyz");
+    broker.start();
+    EXPECT_TRUE(support::eventually(30s, [&] {
+        return page(port, "/status").find("\"relay_last_error\":null") != std::string::npos;
+    })) << page(port, "/status");
+    running.ask_to_end();
+    ASSERT_TRUE(running.wait(10s));
 }
 
 TEST_F(CliPostgresKafka, ADatabaseThatDoesNotAnswerIsNamedByLeaderAndWaitingRelayAndWhatWaitsGrowsOlder) {

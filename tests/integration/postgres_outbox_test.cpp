@@ -483,7 +483,7 @@ TEST(PostgresOutbox, WaitsOnAStandbyForItsPromotion) {
     postgres_relay relay(place, postgres_relay::quick(), place.server_at(standby.url()));
     EXPECT_TRUE(relay.until([&] {
         const auto trouble = relay.driver().last_error();
-        return trouble && trouble->detail.find("promotion") != std::string::npos;
+        return trouble && trouble->detail.find("promote it") != std::string::npos;
     }));
     EXPECT_THAT(relay.sink.log, IsEmpty());
     ASSERT_TRUE(relay.until([&] {

@@ -233,6 +233,16 @@ void add_window_options(std::vector<option_spec>& options) {
     );
 }
 
+/// A fault of the election, where the name of the library's option stands in it, by that of ours.
+std::string placed_of_leader(const settings& values, const std::string& fault) {
+    for (const std::string name : {"group", "topic", "name"}) {
+        const auto begin = "leadership option " + name + " ";
+        if (fault.starts_with(begin))
+            return values.named("leader-" + name) + ": it " + fault.substr(begin.size());
+    }
+    return values.placed(fault);
+}
+
 void check_leader(const settings& values, faults& found) {
     const bool by_kafka = values.text("leader") == "kafka";
     if (by_kafka && !values.has("leader-group")) {
@@ -264,9 +274,8 @@ void check_leader(const settings& values, faults& found) {
             fmt::format("{}: a fleet shares its outboxes out by leases; leave it out", values.named("leader"))
         );
     }
-    if (const auto valid = leadership_options_of(values).validate(); !valid) {
-        found.add(values.placed(valid.error().detail));
-    }
+    const auto valid = leadership_options_of(values).validate();
+    if (!valid) found.add(placed_of_leader(values, valid.error().detail));
 }
 
 void check_relay(const settings& values, faults& found) {

@@ -39,7 +39,7 @@ result<bool> all_there(connection& db, const outbox_layout& layout) {
     if (found->boolean(0, 0).value_or(false)) {
         return fail(
             errc::unavailable,
-            fmt::format("{} is a standby; this waits for its promotion", db.name()),
+            fmt::format("{} is a standby, which takes no writes; name the primary, or promote it", db.name()),
             retry_advice::after_delay
         );
     }

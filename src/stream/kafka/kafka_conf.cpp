@@ -65,6 +65,9 @@ constexpr std::array owned{
     owned_property{"default_topic_conf", by_program},
     owned_property{"log.queue", by_program},
     owned_property{"internal.termination.signal", by_program},
+    owned_property{
+        "sasl.jaas.config",
+        "it is the Java client's; sasl.mechanism, sasl.username and sasl.password say the same here"},
     owned_property{"statistics.interval.ms", "Millrace has metrics of its own"},
     owned_property{"test.", "it is for librdkafka's own tests"},
     owned_property{"ut_", "it is for librdkafka's own tests"},
@@ -147,12 +150,14 @@ result<void> set(rd_kafka_conf_t& conf, const kafka_property& property) {
                 hint_for(property.name)
             )
         );
+    std::string_view why(text.data());
+    while (why.ends_with('\n'))
+        why.remove_suffix(1);
     // librdkafka's sentence may repeat the value.
     if (is_kafka_secret(property.name))
         return fail(errc::invalid_config, fmt::format("the Kafka property {}: not usable", property.name));
     return fail(
-        errc::invalid_config,
-        fmt::format("the Kafka property {}={}: {}", property.name, property.value, text.data())
+        errc::invalid_config, fmt::format("the Kafka property {}={}: {}", property.name, property.value, why)
     );
 }
 

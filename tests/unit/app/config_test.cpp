@@ -12,6 +12,7 @@
 namespace millrace::app {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -261,7 +262,7 @@ TEST(ReadConfig, AFileThatCannotBeReadIsARunTimeFault) {
     EXPECT_EQ(found.status(), exit_status::failed);
     found = {};
     (void)read_config("/", no_variable, found);
-    EXPECT_THAT(found.lines(), ElementsAre("/: the configuration is not a regular file"));
+    EXPECT_THAT(found.lines(), ElementsAre("/: the configuration is not a regular file; write it to one"));
 }
 
 struct Settings : testing::Test {
@@ -429,9 +430,9 @@ TEST_F(Settings, ALeaderByKafkaNeedsAGroup) {
         faults_with(
             {{"leader", "kafka", "kafka", ""},
              {"leader-kafka", "kafka://h:1", "kafka://h:1", ""},
-             {"leader-group", "a b", "a b", ""}}
+             {"leader-group", "a b", "a b", "m.yaml:7:3"}}
         ),
-        ElementsAre(HasSubstr("leadership option group is \"a b\""))
+        ElementsAre(AllOf(testing::StartsWith("m.yaml:7:3"), HasSubstr("it is \"a b\"; it must be")))
     );
     EXPECT_THAT(
         faults_with({{"leader", "kafka", "kafka", ""}, {"leader-group", "g", "g", ""}}),

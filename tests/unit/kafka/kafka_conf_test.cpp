@@ -81,6 +81,15 @@ TEST(KafkaConf, NamesAnUnusableValue) {
     EXPECT_THAT(fault("linger.ms=soon"), AllOf(HasSubstr("linger.ms"), HasSubstr("soon")));
 }
 
+TEST(KafkaConf, SaysOfAValueOutOfItsRangeOneLine) {
+    EXPECT_THAT(fault("batch.size=-1"), AllOf(HasSubstr("batch.size"), Not(HasSubstr("\n"))));
+}
+
+TEST(KafkaConf, SaysWhatStandsForAPropertyOfTheJavaClient) {
+    const auto why = fault("sasl.jaas.config=org.apache.PlainLoginModule+password%3Dhunter2");
+    EXPECT_THAT(why, AllOf(HasSubstr("sasl.username and sasl.password"), Not(HasSubstr("hunter2"))));
+}
+
 TEST(KafkaConf, LeavesPropertiesOfProducersOutOfAConsumerButChecksThem) {
     const auto good = parse_kafka_url("kafka://a:1?compression.codec=gzip&socket.timeout.ms=7000").value();
     const auto conf = kafka::make_conf(good, client_kind::consumer).value();

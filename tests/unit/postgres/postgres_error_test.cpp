@@ -51,7 +51,7 @@ TEST(PostgresError, TellsWhatCanSucceedLaterFromWhatCannot) {
 TEST(PostgresError, SaysThatAStandbyWaitsForPromotion) {
     EXPECT_EQ(of("25006").code, errc::unavailable);
     EXPECT_EQ(of("25006").retry, retry_advice::after_delay);
-    EXPECT_THAT(of("25006").detail, HasSubstr("waits for its promotion"));
+    EXPECT_THAT(of("25006").detail, HasSubstr("name the primary, or promote it"));
 }
 
 TEST(PostgresError, LeavesAnUnknownOutcomeInDoubt) {
