@@ -1,10 +1,11 @@
 #include "client.hpp"
 
 #include "assert.hpp"
+#include "authorities.hpp"
 #include "client/attempts.hpp"
 #include "client/endpoint.hpp"
 #include "client/judge.hpp"
-#include "http/curl_http.hpp"
+#include "curl_http.hpp"
 #include "overload.hpp"
 #include "signing/sign.hpp"
 
@@ -113,13 +114,14 @@ client::impl::impl(client_options given, std::shared_ptr<key_source> source)
       keys(std::move(source)),
       way(std::make_shared<way_in>()),
       budget(options.retries_in_store) {
-    way->transport = std::make_unique<curl_http>(curl_http_options{
-        .connections_max = options.connections_max,
-        .requests_max = options.requests_max,
-        .reply_bytes_max = options.reply_bytes_max,
-        .connect_timeout = options.connect_timeout,
-        .stall_timeout = options.stall_timeout,
-        .ca_file = options.ca_file});
+    way->transport = std::make_unique<curl_http>(with_authorities(
+        {.connections_max = options.connections_max,
+         .requests_max = options.requests_max,
+         .reply_bytes_max = options.reply_bytes_max,
+         .connect_timeout = options.connect_timeout,
+         .stall_timeout = options.stall_timeout,
+         .ca_file = options.ca_file}
+    ));
     transport = way->transport.get();
     auto parsed = parse_endpoint(
         options.endpoint.empty() ? endpoint_of(options.service, options.region) : options.endpoint

@@ -25,7 +25,7 @@ void aws_reply(std::string_view text) {
     const auto head =
         text.substr(std::min<std::size_t>(1, head_end), head_end - std::min<std::size_t>(1, head_end));
     const auto body = text.substr(std::min(head_end + 2, text.size()));
-    const aws::http_reply reply{status, std::string(head), std::string(body)};
+    const http_reply reply{status, std::string(head), std::string(body)};
 
     const auto judged = aws::judge(reply, {.operation = "S.Op", .host = "h", .received = wall_time{}});
     if (judged) {

@@ -1,4 +1,4 @@
-#include "http/curl_http.hpp"
+#include "curl_http.hpp"
 #include "integration/aws_outcome.hpp"
 #include "support/raw_http_server.hpp"
 

@@ -1,5 +1,5 @@
 #include "client.hpp"
-#include "http/curl_http.hpp"
+#include "curl_http.hpp"
 #include "integration/aws_outcome.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/private_servers.hpp"

@@ -5,7 +5,7 @@
 
 #include "api.hpp"
 #include "client/attempts.hpp"
-#include "http/http.hpp"
+#include "http.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/time.hpp>

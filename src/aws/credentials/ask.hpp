@@ -3,7 +3,7 @@
 /// Thread-safe. A wait ends at once when the stop token is told to.
 #pragma once
 
-#include "http/http.hpp"
+#include "http.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/time.hpp>

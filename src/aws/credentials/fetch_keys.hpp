@@ -6,7 +6,7 @@
 
 #include "credentials/ask.hpp"
 #include "credentials/key_plan.hpp"
-#include "http/http.hpp"
+#include "http.hpp"
 #include "keys.hpp"
 
 #include <millrace/error.hpp>

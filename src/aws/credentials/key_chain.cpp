@@ -1,8 +1,9 @@
 #include "credentials/key_chain.hpp"
 
+#include "authorities.hpp"
 #include "credentials/origins.hpp"
 #include "credentials/profiles.hpp"
-#include "http/curl_http.hpp"
+#include "curl_http.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -42,7 +43,7 @@ curl_http_options http_options(const key_chain_options& options) {
     out.requests_max = 8;
     out.reply_bytes_max = std::size_t{256} << 10;
     out.ca_file = options.ca_file;
-    return out;
+    return with_authorities(std::move(out));
 }
 
 /// Nobody set anything up, and there is no instance either.

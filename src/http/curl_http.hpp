@@ -4,7 +4,7 @@
 /// always verified, and proxies are taken from the environment as curl does. All functions are thread-safe.
 #pragma once
 
-#include "http/http.hpp"
+#include "http.hpp"
 
 #include <millrace/time.hpp>
 
@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-namespace millrace::aws {
+namespace millrace {
 
 struct curl_http_options {
     std::size_t connections_max{32};  ///< And requests under way; further ones wait.
@@ -24,8 +24,17 @@ struct curl_http_options {
     /// A repeatable request fails when no byte moves on its connection for so long.
     milliseconds stall_timeout{5'000};
 
-    /// PEM file of the authorities to trust; empty: AWS_CA_BUNDLE, and without it the system's.
+    /// PEM file of the authorities to trust; empty: the system's.
     std::string ca_file;
+
+    /// PEM files with which this side shows who it is, where a server asks for it; both or none. The password
+    /// of the key, where it has one, is never shown.
+    std::string client_certificate_file;
+    std::string client_key_file;
+    std::string client_key_password;
+
+    /// How people name the file of authorities, for messages: a variable or a setting.
+    std::string ca_setting{"ca_file"};
 };
 
 class curl_http final : public http {
@@ -47,4 +56,4 @@ private:
     std::unique_ptr<impl> impl_;
 };
 
-}  // namespace millrace::aws
+}  // namespace millrace

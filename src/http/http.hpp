@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace millrace::aws {
+namespace millrace {
 
 struct http_request {
     std::string method{"GET"};
@@ -52,4 +52,4 @@ public:
     virtual void send(http_request what, http_done done) = 0;
 };
 
-}  // namespace millrace::aws
+}  // namespace millrace

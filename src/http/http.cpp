@@ -1,8 +1,8 @@
-#include "http/http.hpp"
+#include "http.hpp"
 
 #include <algorithm>
 
-namespace millrace::aws {
+namespace millrace {
 
 namespace {
 
@@ -39,4 +39,4 @@ std::string_view http_reply::header(std::string_view name) const {
     return {};
 }
 
-}  // namespace millrace::aws
+}  // namespace millrace

@@ -1,8 +1,8 @@
 /// One handle of libcurl, used for one request after the other. Belongs to the thread of `curl_http`.
 #pragma once
 
-#include "http/curl_http.hpp"
-#include "http/http.hpp"
+#include "curl_http.hpp"
+#include "http.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 #include <curl/curl.h>
 
-namespace millrace::aws {
+namespace millrace {
 
 using steady_time = std::chrono::steady_clock::time_point;
 using timers = std::multimap<steady_time, std::function<void()>>;
@@ -75,6 +75,7 @@ private:
     std::size_t reply_bytes_max_;
     unsigned unacknowledged_max_;  // milliseconds, of data that was sent
     milliseconds connect_timeout_;
+    std::string ca_setting_;
     std::unique_ptr<CURL, curl_easy_deleter> easy_;
     std::unique_ptr<curl_slist, curl_slist_deleter> headers_;
     http_request request_;
@@ -88,4 +89,4 @@ private:
     char why_[CURL_ERROR_SIZE]{};
 };
 
-}  // namespace millrace::aws
+}  // namespace millrace

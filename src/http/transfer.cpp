@@ -1,4 +1,4 @@
-#include "http/transfer.hpp"
+#include "transfer.hpp"
 
 #include "assert.hpp"
 
@@ -12,7 +12,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-namespace millrace::aws {
+namespace millrace {
 
 namespace {
 
@@ -55,6 +55,7 @@ transfer::transfer(const curl_http_options& options)
     : reply_bytes_max_(options.reply_bytes_max),
       unacknowledged_max_(static_cast<unsigned>(2 * options.stall_timeout.count())),
       connect_timeout_(options.connect_timeout),
+      ca_setting_(options.ca_setting),
       easy_(curl_easy_init()) {
     if (!easy_) throw std::bad_alloc();
     auto* const handle = easy_.get();
@@ -67,6 +68,12 @@ transfer::transfer(const curl_http_options& options)
     set(handle, CURLOPT_SSL_VERIFYPEER, 1L);
     set(handle, CURLOPT_SSL_VERIFYHOST, 2L);
     if (!options.ca_file.empty()) set(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+    if (!options.client_certificate_file.empty()) {
+        set(handle, CURLOPT_SSLCERT, options.client_certificate_file.c_str());
+        set(handle, CURLOPT_SSLKEY, options.client_key_file.c_str());
+        if (!options.client_key_password.empty())
+            set(handle, CURLOPT_KEYPASSWD, options.client_key_password.c_str());
+    }
     set(handle, CURLOPT_SOCKOPTFUNCTION, &prepare_socket);
     set(handle, CURLOPT_SOCKOPTDATA, &unacknowledged_max_);
     set(handle, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -256,15 +263,24 @@ error transfer::failure(CURLcode how) const {
                 errc::permission_denied,
                 later,
                 false,
-                text +
-                    "; the certificate is not trusted: name its authority's PEM file in AWS_CA_BUNDLE, or "
-                    "correct the host's name"};
+                fmt::format(
+                    "{}; the certificate is not trusted: name its authority's PEM file in {}, or correct the "
+                    "host's name",
+                    text,
+                    ca_setting_
+                )};
         case CURLE_SSL_CACERT_BADFILE:
             return {
                 errc::invalid_config,
                 later,
                 false,
-                text + "; check the file of authorities that AWS_CA_BUNDLE or the options name"};
+                fmt::format("{}; check the file of authorities that {} names", text, ca_setting_)};
+        case CURLE_SSL_CERTPROBLEM:
+            return {
+                errc::invalid_config,
+                later,
+                false,
+                text + "; check the files of the client's certificate and key, and the key's password"};
         case CURLE_COULDNT_RESOLVE_HOST:
         case CURLE_COULDNT_RESOLVE_PROXY:
             return {errc::unavailable, later, sent, text + "; check the name in the endpoint, and the DNS"};
@@ -293,4 +309,4 @@ error transfer::failure(CURLcode how) const {
     return {errc::unavailable, later, sent, text + "; the connection may be bad, or the service overloaded"};
 }
 
-}  // namespace millrace::aws
+}  // namespace millrace

@@ -1,10 +1,9 @@
-#include "http/curl_http.hpp"
+#include "curl_http.hpp"
 
 #include "assert.hpp"
-#include "http/transfer.hpp"
+#include "transfer.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <limits>
 #include <mutex>
@@ -14,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace millrace::aws {
+namespace millrace {
 
 namespace {
 
@@ -93,9 +92,6 @@ curl_http::curl_http(curl_http_options options) : impl_(std::make_unique<impl>(s
     start_libcurl();
     auto& me = *impl_;
     MILLRACE_ASSERT(me.options.connections_max >= 1 && me.options.requests_max >= 1);
-    if (me.options.ca_file.empty()) {
-        if (const char* const named = std::getenv("AWS_CA_BUNDLE")) me.options.ca_file = named;
-    }
     me.multi.reset(curl_multi_init());
     if (!me.multi) throw std::bad_alloc();
     const auto connections = static_cast<long>(me.options.connections_max);
@@ -325,4 +321,4 @@ void curl_http::impl::cancel_all() {
     }
 }
 
-}  // namespace millrace::aws
+}  // namespace millrace
