@@ -24,6 +24,17 @@ bool is_control(char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
+/// Without control characters, and cut, though not within a character.
+std::string one_line(std::string_view text, std::size_t bytes_max) {
+    auto end = std::min(text.size(), bytes_max);
+    while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+        --end;
+    std::string out(text.substr(0, end));
+    std::replace_if(out.begin(), out.end(), is_control, ' ');
+    if (end < text.size()) out += "…";
+    return out;
+}
+
 std::string percent_encoded(std::string_view text) {
     std::string out;
     out.reserve(text.size());
@@ -193,10 +204,7 @@ registered_schema of_text(
 
 std::string in_quotes(std::string_view subject) {
     constexpr std::size_t shown = 300;
-    std::string out = "\"";
-    for (const char c : subject.substr(0, shown))
-        out += is_control(c) ? '?' : c;
-    return out + (subject.size() > shown ? "…\"" : "\"");
+    return '"' + one_line(subject, shown) + '"';
 }
 
 result<void> check_number(std::string_view what, std::int64_t number) {
@@ -322,13 +330,7 @@ refusal read_refusal(std::string_view body) {
     if (const auto* const code = object.if_contains("error_code"); code != nullptr && code->is_int64())
         found.error_code = code->get_int64();
     if (const auto* const said = object.if_contains("message"); said != nullptr && said->is_string()) {
-        const std::string_view text(said->get_string());
-        auto end = std::min(text.size(), message_bytes_max);
-        while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
-            --end;  // not within a character
-        found.message.assign(text.substr(0, end));
-        std::replace_if(found.message.begin(), found.message.end(), is_control, ' ');
-        if (end < text.size()) found.message += "…";
+        found.message = one_line(said->get_string(), message_bytes_max);
     }
     return found;
 }

@@ -22,6 +22,7 @@ struct schema_cache::impl {
     [[nodiscard]] bool is_outdated(mono_time now, const cache_entry& of) const;
     [[nodiscard]] bool is_ready(mono_time now, const cache_entry& of) const;
     [[nodiscard]] bool may_be_stale(const cache_entry& of) const;
+    void tell_stale(mono_time now, cache_entry& of);
     void note_stale(mono_time now, const cache_entry& of);
 
     // What is asked for.
@@ -81,6 +82,13 @@ void schema_cache::impl::note_stale(mono_time now, const cache_entry& of) {
     ++counters.stale_uses;
     if (std::exchange(stale_told, true)) return;
     actions.push_back(stale_used{of.subject, now - of.answered_at});
+}
+
+void schema_cache::impl::tell_stale(mono_time now, cache_entry& of) {
+    if (!of.resolved) return;
+    for (std::size_t left = of.waiters.size(); left > 0; --left)
+        note_stale(now, of);
+    tell_all(of, of.resolved);
 }
 
 // So that whoever uses it all the time never waits for it.
@@ -168,11 +176,13 @@ void schema_cache::impl::failed(mono_time now, cache_entry& of, registry_failure
     begin_trouble(now, failure);
     of.try_at = std::max(paused_until, now + of.pace.next(next_random()));
     entries.set_failed(of, std::move(failure));
+    tell_stale(now, of);
     if (of.is_waited_for()) set_retry(of);
 }
 
 void schema_cache::impl::resolve(mono_time now, cache_entry& root) {
     if (!root.resolved || root.resolved->self != root.answer) {
+        const held_entry held(root);
         auto walked = walk_references(now, root, entries, options);
         if (walked.failure) {
             refused(now, root, *walked.failure);
@@ -224,12 +234,15 @@ void schema_cache::impl::tell_all(cache_entry& of, const schema_outcome& outcome
 }
 
 void schema_cache::impl::begin_trouble(mono_time now, const registry_failure& failure) {
-    const bool is_news = !trouble || trouble->kind != failure.kind;
-    if (!trouble) trouble_since = now;
+    const bool begins = !trouble;
+    const bool is_news = begins || trouble->kind != failure.kind;
     trouble = failure;
     const auto asked = std::min<nanoseconds>(failure.retry_after, options.retry_after_max);
     paused_until = std::max(paused_until, now + std::max(asked, trouble_pace.next(next_random())));
     if (is_news) actions.push_back(trouble_began{failure});
+    if (!begins) return;
+    trouble_since = now;
+    if (counters.waiters > 0) entries.for_each([&](cache_entry& each) { tell_stale(now, each); });
 }
 
 // Those that could not reach it need not wait any longer. Those that it failed otherwise might be why it
@@ -333,10 +346,13 @@ void schema_cache::answered(
     auto& entry = *at->second;
     me.asking.erase(at);
     entry.now_is = stage::idle;
-    if (outcome) {
-        me.succeeded(now, entry, std::move(*outcome));
-    } else {
-        me.failed(now, entry, std::move(outcome.error()));
+    {
+        const held_entry held(entry);
+        if (outcome) {
+            me.succeeded(now, entry, std::move(*outcome));
+        } else {
+            me.failed(now, entry, std::move(outcome.error()));
+        }
     }
     me.pump(now);
     me.settle();

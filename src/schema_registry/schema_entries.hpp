@@ -56,6 +56,18 @@ struct cache_entry {
     }
 };
 
+/// Keeps an entry while others are made, which drops some.
+class held_entry {
+public:
+    explicit held_entry(cache_entry& which) : which_(which) { ++which_.holders; }
+    ~held_entry() { --which_.holders; }
+    held_entry(const held_entry&) = delete;
+    held_entry& operator=(const held_entry&) = delete;
+
+private:
+    cache_entry& which_;
+};
+
 class schema_entries {
 public:
     explicit schema_entries(const schema_cache_options& options) : options_(options) {}
@@ -76,6 +88,12 @@ public:
 
     /// Drops what was used longest ago until the bytes fit, or nothing more may be dropped.
     void trim();
+
+    template <class F>
+    void for_each(F what) {
+        for (auto& each : entries_)
+            what(each);
+    }
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }

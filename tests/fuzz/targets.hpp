@@ -45,6 +45,9 @@ void dynamodb_replies(std::string_view body);
 void kinesis_messages(std::string_view bytes);
 void kinesis_address(std::string_view text);
 #endif
+#ifdef MILLRACE_WITH_SCHEMAS
+void schema_registry_replies(std::string_view bytes);
+#endif
 
 struct target {
     std::string_view name;
@@ -78,6 +81,9 @@ inline constexpr std::array targets{
     target{"dynamodb_replies", dynamodb_replies},
     target{"kinesis_messages", kinesis_messages},
     target{"kinesis_address", kinesis_address},
+#endif
+#ifdef MILLRACE_WITH_SCHEMAS
+    target{"schema_registry_replies", schema_registry_replies},
 #endif
 };
 
