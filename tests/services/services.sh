@@ -13,6 +13,7 @@ readonly kafka=$cache/kafka-4.4.0
 kinesis=$cache/node-$(sha256sum "$here/package-lock.json" | head -c 12)  # and the DynamoDB
 moto=$cache/moto-$(sha256sum "$here/requirements.txt" | head -c 12)
 readonly kinesis moto
+readonly registry=$cache/apicurio-registry-3.0.9
 readonly short_lived_java=(java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
 
 die() { printf 'services: %s\n' "$*" >&2; exit 1; }
@@ -96,6 +97,16 @@ make_kinesis() {
     node -e 'const [fs, tls] = [require("fs"), process.argv[1]];
         const text = name => fs.readFileSync(tls + "/" + name, "utf8");
         fs.writeFileSync(tls + "/server.json", JSON.stringify({ server: { cert: text("server.crt"), key: text("server.key") } }))' "$1/tls"
+}
+
+install_registry() { make_once "$registry" make_registry; }
+
+make_registry() {
+    mvn -q -B -f "$here/pom.xml" dependency:copy -DoutputDirectory="$1" \
+        -Dartifact=io.apicurio:apicurio-registry-app:3.0.9:tar.gz:all >&2 ||
+        die "Maven cannot fetch the schema registry; see above"
+    tar -xzf "$1"/*.tar.gz -C "$1" || die "the schema registry cannot be unpacked; see above"
+    rm "$1"/*.tar.gz
 }
 
 install_moto() { make_once "$moto" make_moto; }
@@ -357,6 +368,26 @@ moto_run() {
         "$moto/bin/python" "$here/moto_server.py" -H 127.0.0.1 -p "$(in_address port "$1")"
 }
 
+registry_init() {
+    local folder=$1
+    shift
+    install_registry
+    mkdir -p "$folder"
+    [ $# -eq 0 ] || printf '%s\n' "$@" >"$folder/environment"
+    echo "port=$(free_port)" | tee "$folder/address"
+}
+
+# Keeps its data in the folder, over a SIGKILL, too.
+registry_run() {
+    local folder=$1 environment=()
+    [ ! -f "$folder/environment" ] || mapfile -t environment <"$folder/environment"
+    cd "$folder"
+    become KILL env QUARKUS_HTTP_HOST=127.0.0.1 QUARKUS_HTTP_PORT="$(in_address port "$folder")" \
+        APICURIO_STORAGE_KIND=sql APICURIO_STORAGE_SQL_KIND=h2 \
+        APICURIO_DATASOURCE_URL="jdbc:h2:file:$folder/data;WRITE_DELAY=0" "${environment[@]}" \
+        java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -jar "$registry/apicurio-registry-app-3.0.9-runner.jar"
+}
+
 # in_address NAME FOLDER
 in_address() { sed -n "s/^$1=//p" "$2/address"; }
 
@@ -387,6 +418,9 @@ kinesis_names() {
 dynamodb_ready() { http_answers "$(in_address port "$1")" /; }
 dynamodb_names() { echo "MILLRACE_TEST_DYNAMODB=http://127.0.0.1:$(in_address port "$1")"; }
 moto_ready() { http_answers "$(in_address port "$1")" /moto-api/; }
+registry_base=/apis/ccompat/v7
+registry_ready() { http_answers "$(in_address port "$1")" $registry_base/subjects; }
+registry_names() { echo "MILLRACE_TEST_REGISTRY=http://127.0.0.1:$(in_address port "$1")$registry_base"; }
 moto_names() { echo "MILLRACE_TEST_MOTO=http://127.0.0.1:$(in_address port "$1")"; }
 
 # shared FOLDER SERVER ...: runs one of each; FOLDER/env names them once all answer; until SIGTERM or SIGINT.
@@ -447,15 +481,16 @@ usage: services.sh COMMAND ...
 
   install SERVER ...                                   fetch what is no package of the system into the cache, once
   shared FOLDER SERVER ...                             run what tests share; addresses in FOLDER/env
-      SERVER: postgres, kafka (Maven), kinesis, dynamodb (npm), moto (pip)
+      SERVER: postgres, kafka, registry (Maven), kinesis, dynamodb (npm), moto (pip)
   postgres init FOLDER [--standby-of PORT] [name=value ...]
   kafka init FOLDER [--proxied PORT] [name=value ...]
   pgbouncer init FOLDER POSTGRES_PORT [name=value ...]
   kinesis init FOLDER [NAME=value ...]                 environment, such as SHARD_LIMIT=50
   dynamodb init FOLDER [ARGUMENT ...]                  dynalite's, such as --createTableMs 500
   moto init FOLDER
+  registry init FOLDER [NAME=value ...]                environment, such as APICURIO_CCOMPAT_MAX_SUBJECTS=10
                                                        prepare an instance and print its ports
-  postgres|kafka|pgbouncer|kinesis|dynamodb|moto run FOLDER
+  postgres|kafka|pgbouncer|kinesis|dynamodb|moto|registry run FOLDER
                                                        become the server
   kafka tool TopicCommand|ConfigCommand|AclCommand|... ARGUMENT ...
 TEXT
@@ -467,7 +502,8 @@ case "$command${2:+ $2}" in
     shared\ *) shift; shared "$@" ;;
     kafka\ tool) shift 2; kafka_tool "$@" ;;
     postgres\ init | postgres\ run | kafka\ init | kafka\ run | pgbouncer\ init | pgbouncer\ run | \
-        kinesis\ init | kinesis\ run | dynamodb\ init | dynamodb\ run | moto\ init | moto\ run)
+        kinesis\ init | kinesis\ run | dynamodb\ init | dynamodb\ run | moto\ init | moto\ run | \
+        registry\ init | registry\ run)
         verb=$2
         shift 2
         "${command}_$verb" "$@"

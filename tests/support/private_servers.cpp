@@ -260,6 +260,17 @@ bool private_moto::ready() const {
     return http_answers(port(), "/moto-api/");
 }
 
+private_registry::private_registry(const std::vector<std::string>& settings)
+    : private_server("registry", settings) {
+    start();
+}
+std::uint16_t private_registry::port() const {
+    return to_port(address("port"));
+}
+bool private_registry::ready() const {
+    return http_answers(port(), "/apis/ccompat/v7/subjects");
+}
+
 bool http_answers(std::uint16_t port, const std::string& path) {
     const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const timeval limit{.tv_sec = 5, .tv_usec = 0};

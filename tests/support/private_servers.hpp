@@ -163,6 +163,24 @@ private:
     [[nodiscard]] bool ready() const override;
 };
 
+/// Apicurio Registry: what it has acknowledged is there again after `kill` and `start`, which takes some 10
+/// s.
+class private_registry : public private_server {
+public:
+    /// Of its environment, such as `APICURIO_CCOMPAT_MAX_SUBJECTS=10`.
+    explicit private_registry(const std::vector<std::string>& settings = {});
+
+    [[nodiscard]] std::uint16_t port() const;
+
+    /// The base URL of Confluent's API.
+    [[nodiscard]] std::string url() const {
+        return "http://127.0.0.1:" + address("port") + "/apis/ccompat/v7";
+    }
+
+private:
+    [[nodiscard]] bool ready() const override;
+};
+
 /// Whether a server at this port of 127.0.0.1 answers a GET by HTTP with 200.
 [[nodiscard]] bool http_answers(std::uint16_t port, const std::string& path);
 

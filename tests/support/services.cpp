@@ -47,7 +47,8 @@ const shared_services& services() {
             .kinesis_tls_endpoint = address(file, "MILLRACE_TEST_KINESIS_TLS"),
             .kinesis_ca = address(file, "MILLRACE_TEST_KINESIS_CA"),
             .dynamodb_endpoint = address(file, "MILLRACE_TEST_DYNAMODB"),
-            .moto_endpoint = address(file, "MILLRACE_TEST_MOTO")};
+            .moto_endpoint = address(file, "MILLRACE_TEST_MOTO"),
+            .registry = address(file, "MILLRACE_TEST_REGISTRY")};
     }();
     return found;
 }

@@ -32,11 +32,15 @@ struct shared_services {
     /// DynamoDB with TTL and the item of a failed condition, STS and IMDSv2. Signatures are not checked until
     /// somebody asks for it: only do so with a private one.
     std::string moto_endpoint;
+
+    /// Apicurio Registry 3.0.9: the base URL of Confluent's API, without authentication. Demands no
+    /// compatibility of a subject until it is told so; gives no GUIDs.
+    std::string registry;
 };
 
 /// From the environment (`MILLRACE_TEST_POSTGRES`, `_KAFKA`, `_KAFKA_SSL`, `_KAFKA_SASL`, `_TLS`, `_KINESIS`,
-/// `_KINESIS_TLS`, `_KINESIS_CA`, `_DYNAMODB`, `_MOTO`), otherwise from `build/services/env`. Throws
-/// std::runtime_error when a server is named nowhere: a test that needs one fails.
+/// `_KINESIS_TLS`, `_KINESIS_CA`, `_DYNAMODB`, `_MOTO`, `_REGISTRY`), otherwise from `build/services/env`.
+/// Throws std::runtime_error when a server is named nowhere: a test that needs one fails.
 const shared_services& services();
 
 /// `prefix` with a part that no other test, process or run has: lower-case letters, digits and `_`.
