@@ -3,6 +3,8 @@
 #include "record/bytes_text.hpp"
 #include "support/raw_http_server.hpp"
 
+#include <atomic>
+
 #include <gmock/gmock.h>
 
 namespace millrace::registry {
@@ -196,7 +198,7 @@ TEST_F(SchemaRegistryClient, MayEndWhileItIsBeingAnswered) {
     auto client = connected(home, options);
     bool told = false;
     client->ask(latest, [&](const answer&) { told = true; });
-    ASSERT_TRUE(home.run_until([&] { return slow.requests() == 1; }));
+    ASSERT_TRUE(soon(home, [&] { return slow.requests() == 1; }));
     client.reset();
     home.run_for(50ms);
     EXPECT_FALSE(told);

@@ -6,6 +6,7 @@
 #include "schema_source.hpp"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -29,6 +30,20 @@ inline answer ask(millrace::test::loop_host& home, schema_registry& of, question
     if (!home.run_until([&] { return came.has_value(); }, std::chrono::seconds{60}))
         throw std::runtime_error("no answer within a minute");
     return std::move(*came);
+}
+
+/// Turns the loop until what is asked again and again holds.
+inline bool soon(
+    millrace::test::loop_host& home,
+    const std::function<bool()>& holds,
+    std::chrono::milliseconds limit = std::chrono::seconds{30}
+) {
+    const auto end = home.now() + limit;
+    while (!holds()) {
+        if (home.now() > end) return false;
+        home.run_for(milliseconds{5});
+    }
+    return true;
 }
 
 inline std::shared_ptr<const schema_text> text_of(

@@ -38,15 +38,15 @@ struct SchemaRegistryServices : testing::Test {
         options.backoff_max = 200ms;
         return options;
     }
-    [[nodiscard]] registered_schema put(
-        const std::string& subject, std::shared_ptr<const schema_text> schema
-    ) {
-        auto made = ask(home, *client, register_text{subject, std::move(schema)});
+    [[nodiscard]] registered_schema put(const std::string& under, std::shared_ptr<const schema_text> schema) {
+        auto made = ask(home, *client, register_text{under, std::move(schema)});
         if (!made) throw std::runtime_error(made.error().why.detail);
         return std::move(*made);
     }
     void until_told(const wanted& what) {
-        ASSERT_TRUE(home.run_until([&] { return what.is_told(); }, 60s));
+        ASSERT_TRUE(soon(
+            home, [&] { return what.is_told(); }, 60s
+        ));
     }
 
     loop_host home;
@@ -165,7 +165,7 @@ TEST_F(SchemaRegistryServices, TakesANewLatestVersionWithinItsTime) {
     schema_source source(home, connected(home, at(services().registry)), quick());
     until_told(wanted(source, subject));
     const auto id = put(subject, record_of("A", {"x", "y"})).id;
-    EXPECT_TRUE(home.run_until([&] {
+    EXPECT_TRUE(soon(home, [&] {
         const auto found = source.find(subject, {});
         return found.schema && found.schema->self->id == id;
     }));
@@ -198,7 +198,7 @@ TEST_F(SchemaRegistryServices, GoesOnThroughAKillAndARestart) {
     until_told(wanted(source, subject));
 
     registry.kill();
-    EXPECT_TRUE(home.run_until([&] { return source.find(subject, {}).stale; }));
+    EXPECT_TRUE(soon(home, [&] { return source.find(subject, {}).stale; }));
     EXPECT_NE(source.trouble(), nullptr);
     const wanted other(source, "other");
     home.run_for(300ms);
@@ -208,7 +208,7 @@ TEST_F(SchemaRegistryServices, GoesOnThroughAKillAndARestart) {
     until_told(other);
     ASSERT_TRUE(other.outcome()) << other.outcome().error().why.detail;
     EXPECT_EQ(other.outcome().value()->self->schema->text, record_of("B", {"x"})->text);
-    EXPECT_TRUE(home.run_until([&] {
+    EXPECT_TRUE(soon(home, [&] {
         const auto found = source.find(subject, {});
         return found.schema && !found.stale;
     }));
@@ -224,7 +224,9 @@ TEST_F(SchemaRegistryServices, GoesOnThroughARegistryThatStandsStill) {
     schema_source source(home, connected(home, options), quick());
     registry.pause();
     const wanted one(source, subject);
-    EXPECT_TRUE(home.run_until([&] { return source.trouble() != nullptr; }, 30s));
+    EXPECT_TRUE(soon(
+        home, [&] { return source.trouble() != nullptr; }, 30s
+    ));
     EXPECT_EQ(source.trouble()->kind, failure_kind::unreachable);
     registry.resume();
     until_told(one);
@@ -243,7 +245,7 @@ public:
         options.output = options.errors = folder_.path() / "log";
         server_.emplace(
             std::vector<std::string>{
-                "sh",
+                "/bin/sh",
                 "-c",
                 "cd \"$0\" && exec openssl s_server -accept 0 -WWW -cert \"$1/server.crt\" -key "
                 "\"$1/server.key\" "
