@@ -2,6 +2,7 @@
 
 #include "overload.hpp"
 #include "record/bytes_text.hpp"
+#include "text/one_line.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -24,15 +25,20 @@ bool is_control(char c) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-/// Without control characters, and cut, though not within a character.
-std::string one_line(std::string_view text, std::size_t bytes_max) {
+/// Where to cut so that at most so many bytes stay, and no character is torn.
+std::size_t end_of(std::string_view text, std::size_t bytes_max) {
     auto end = std::min(text.size(), bytes_max);
     while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
         --end;
-    std::string out(text.substr(0, end));
-    std::replace_if(out.begin(), out.end(), is_control, ' ');
-    if (end < text.size()) out += "…";
-    return out;
+    return end;
+}
+
+/// On one line, and cut.
+std::string shown(std::string_view text, std::size_t bytes_max) {
+    auto line = one_line(text.substr(0, end_of(text, bytes_max)));
+    const bool whole = text.size() <= bytes_max && line.size() <= bytes_max;
+    line.resize(end_of(line, bytes_max));
+    return whole ? line : line + "…";
 }
 
 std::string percent_encoded(std::string_view text) {
@@ -203,8 +209,8 @@ registered_schema of_text(
 }
 
 std::string in_quotes(std::string_view subject) {
-    constexpr std::size_t shown = 300;
-    return '"' + one_line(subject, shown) + '"';
+    constexpr std::size_t bytes_max = 300;
+    return '"' + shown(subject, bytes_max) + '"';
 }
 
 result<void> check_number(std::string_view what, std::int64_t number) {
@@ -330,7 +336,7 @@ refusal read_refusal(std::string_view body) {
     if (const auto* const code = object.if_contains("error_code"); code != nullptr && code->is_int64())
         found.error_code = code->get_int64();
     if (const auto* const said = object.if_contains("message"); said != nullptr && said->is_string()) {
-        found.message = one_line(said->get_string(), message_bytes_max);
+        found.message = shown(said->get_string(), message_bytes_max);
     }
     return found;
 }

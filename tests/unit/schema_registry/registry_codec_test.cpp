@@ -172,7 +172,7 @@ TEST(RegistryCodec, ReadsWhatARegistrySaysOfARefusal) {
         read_refusal(R"({"error_code":40401,"message":"Subject 'a' not found."})"),
         (refusal{40401, "Subject 'a' not found."})
     );
-    EXPECT_EQ(read_refusal(R"({"message":"a\nb\u0007c"})"), (refusal{std::nullopt, "a b c"}));
+    EXPECT_EQ(read_refusal(R"({"message":"a\nb\u0007c"})"), (refusal{std::nullopt, R"(a\nb\x07c)"}));
     EXPECT_EQ(read_refusal(R"({"error_code":"40401","message":7})"), refusal{});
     EXPECT_EQ(read_refusal("<html>"), refusal{});
     EXPECT_EQ(read_refusal(""), refusal{});
