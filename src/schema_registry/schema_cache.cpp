@@ -176,7 +176,6 @@ void schema_cache::impl::failed(mono_time now, cache_entry& of, registry_failure
     begin_trouble(now, failure);
     of.try_at = std::max(paused_until, now + of.pace.next(next_random()));
     entries.set_failed(of, std::move(failure));
-    tell_stale(now, of);
     if (of.is_waited_for()) set_retry(of);
 }
 
@@ -346,13 +345,10 @@ void schema_cache::answered(
     auto& entry = *at->second;
     me.asking.erase(at);
     entry.now_is = stage::idle;
-    {
-        const held_entry held(entry);
-        if (outcome) {
-            me.succeeded(now, entry, std::move(*outcome));
-        } else {
-            me.failed(now, entry, std::move(outcome.error()));
-        }
+    if (outcome) {
+        me.succeeded(now, entry, std::move(*outcome));
+    } else {
+        me.failed(now, entry, std::move(outcome.error()));
     }
     me.pump(now);
     me.settle();

@@ -110,6 +110,7 @@ TEST(SchemaReferences, KeepToALimitOfDepth) {
         (void)on.did();
         answer_chain(on, length);
         EXPECT_EQ(on.told.at(1).has_value(), length == 4) << length;
+        EXPECT_EQ(on.cache.counters().requests, 4U) << "what would be too deep is not asked for";
         if (length == 4) continue;
         EXPECT_THAT(on.told.at(1).error().why.detail, HasSubstr("raise reference_depth_max"));
     }
@@ -245,6 +246,44 @@ TEST(SchemaReferences, StayForAsLongAsWhatNeedsThem) {
     EXPECT_EQ(on.find("x", v1), "not yet");
     on.want("b", 4, v1);
     EXPECT_THAT(on.did(), ElementsAre("tell 3: 4", "tell 4: 2"));
+}
+
+TEST(SchemaReferences, GoWithWhatNeededThem) {
+    auto options = patient();
+    options.entries_max = 2;
+    cache_script on(options);
+    on.want("a", 1);
+    (void)on.did();
+    on.answer("a latest", schema(1, 1, {needs("b")}));
+    (void)on.did();
+    on.answer("b v1", schema(2, 1));
+    on.at(60s);
+    on.want("a", 2);
+    (void)on.did();
+    on.answer("a latest", schema(3, 2));
+    on.want("c", 3, v1);
+    EXPECT_THAT(on.did(), ElementsAre("tell 2: 3", "ask c v1"));
+    EXPECT_EQ(on.find("a"), "3") << "b had to go, not what is used";
+}
+
+TEST(SchemaReferences, OfANewLatestVersionAreWaitedForOnceTheTroubleIsOver) {
+    cache_script on;
+    on.want("a", 1);
+    (void)on.did();
+    on.answer("a latest", schema(1, 1));
+    on.at(60s);
+    (void)on.find("a");
+    (void)on.did();
+    on.fail("a latest", failure_kind::out_of_order);
+    EXPECT_EQ(on.find("a"), "1 stale");
+    on.at(70s);
+    (void)on.find("a");
+    (void)on.did();
+    on.answer("a latest", schema(2, 2, {needs("b")}));
+    EXPECT_EQ(on.find("a"), "not yet");
+    EXPECT_THAT(on.did(), Contains("ask b v1"));
+    on.answer("b v1", schema(3, 1));
+    EXPECT_EQ(on.find("a"), "2");
 }
 
 TEST(SchemaReferences, ThatFindNoRoomAreRefused) {
