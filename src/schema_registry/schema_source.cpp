@@ -19,7 +19,7 @@ schema_choice schema_source::given(schema_text schema, bool may_register) {
 }
 
 found_schema schema_source::find(std::string_view subject, schema_choice choice) {
-    const auto found = cache_.find(home_.now(), subject, choice);
+    auto found = cache_.find(home_.now(), subject, choice);
     if (cache_.has_actions()) settle();
     return found;
 }

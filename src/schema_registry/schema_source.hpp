@@ -32,7 +32,8 @@ public:
     schema_source& operator=(const schema_source&) = delete;
 
     /// Gives a schema of a file, which each subject is to have. Without `may_register` it is only looked up
-    /// there, and one that is absent is refused with `no_such_schema`; nothing else ever registers anything.
+    /// there, and one that is absent is refused as `no_such_subject` or `no_such_schema`; nothing else ever
+    /// registers anything.
     [[nodiscard]] schema_choice given(schema_text schema, bool may_register);
 
     /// What is known now. Cheap enough for every row.

@@ -241,18 +241,13 @@ public:
         std::filesystem::create_directories(path);
         std::ofstream(path / "latest") << R"({"subject":"a","version":1,"id":7,"schema":"\"int\""})";
         const auto tls = services().tls.string();
+        const std::string script =
+            "cd \"$0\" && exec openssl s_server -accept 127.0.0.1:0 -WWW -cert \"$1/server.crt\" "
+            "-key \"$1/server.key\" -CAfile \"$1/ca.crt\" -Verify 1 -verify_return_error";
         support::spawn_options options;
         options.output = options.errors = folder_.path() / "log";
         server_.emplace(
-            std::vector<std::string>{
-                "/bin/sh",
-                "-c",
-                "cd \"$0\" && exec openssl s_server -accept 0 -WWW -cert \"$1/server.crt\" -key "
-                "\"$1/server.key\" "
-                "-CAfile \"$1/ca.crt\" -Verify 1 -verify_return_error",
-                folder_.path().string(),
-                tls},
-            options
+            std::vector<std::string>{"/bin/sh", "-c", script, folder_.path().string(), tls}, options
         );
         if (!support::eventually(30s, [&] { return !port().empty(); }))
             throw std::runtime_error("no TLS server: " + support::read_file(folder_.path() / "log"));

@@ -1,4 +1,5 @@
 #include "curl_http.hpp"
+
 #include "integration/aws_outcome.hpp"
 #include "support/raw_http_server.hpp"
 
@@ -16,7 +17,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-namespace millrace::aws {
+namespace millrace {
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,7 +47,7 @@ raw_answer fine(const seen_request&) {
     return {http_answer(200, "fine")};
 }
 
-TEST(AwsHttp, GetsPutsAndPostsAsAsked) {
+TEST(CurlHttp, GetsPutsAndPostsAsAsked) {
     seen_request seen;
     raw_http_server server([&](const seen_request& request) {
         seen = request;
@@ -84,7 +85,7 @@ TEST(AwsHttp, GetsPutsAndPostsAsAsked) {
     EXPECT_FALSE(seen.headers.contains("x-own"));
 }
 
-TEST(AwsHttp, KeepsItsConnection) {
+TEST(CurlHttp, KeepsItsConnection) {
     raw_http_server server(fine);
     curl_http http;
     for (int i = 0; i < 50; ++i)
@@ -92,7 +93,7 @@ TEST(AwsHttp, KeepsItsConnection) {
     EXPECT_EQ(server.connections(), 1U);
 }
 
-TEST(AwsHttp, KeepsToItsNumberOfConnectionsAndServesAllThatWait) {
+TEST(CurlHttp, KeepsToItsNumberOfConnectionsAndServesAllThatWait) {
     raw_http_server server([](const seen_request&) { return raw_answer{http_answer(200, ""), 5ms}; });
     curl_http http({.connections_max = 3});
     test::outcomes<result<http_reply>> all;
@@ -104,7 +105,7 @@ TEST(AwsHttp, KeepsToItsNumberOfConnectionsAndServesAllThatWait) {
     EXPECT_EQ(server.connections(), 3U);
 }
 
-TEST(AwsHttp, DoesNotFollowARedirect) {
+TEST(CurlHttp, DoesNotFollowARedirect) {
     raw_http_server server([](const seen_request&) {
         return raw_answer{http_answer(302, "", "Location: http://127.0.0.1:1/\r\n")};
     });
@@ -115,7 +116,7 @@ TEST(AwsHttp, DoesNotFollowARedirect) {
     EXPECT_EQ(server.requests(), 1U);
 }
 
-TEST(AwsHttp, IsNotInDoubtWhenNobodyListens) {
+TEST(CurlHttp, IsNotInDoubtWhenNobodyListens) {
     std::string url;
     {
         raw_http_server server(fine);
@@ -130,7 +131,7 @@ TEST(AwsHttp, IsNotInDoubtWhenNobodyListens) {
     EXPECT_THAT(came.error().detail, HasSubstr(url));
 }
 
-TEST(AwsHttp, IsNotInDoubtWhenTheNameIsUnknown) {
+TEST(CurlHttp, IsNotInDoubtWhenTheNameIsUnknown) {
     curl_http http;
     const auto came = ask(http, post("http://nobody.invalid/", "x"));
     ASSERT_FALSE(came);
@@ -138,7 +139,7 @@ TEST(AwsHttp, IsNotInDoubtWhenTheNameIsUnknown) {
     EXPECT_FALSE(came.error().in_doubt);
 }
 
-TEST(AwsHttp, RefusesOtherSchemesAndMalformedAddresses) {
+TEST(CurlHttp, RefusesOtherSchemesAndMalformedAddresses) {
     curl_http http;
     for (const auto* const url : {"file:///etc/passwd", "ftp://127.0.0.1/", "http://", "http://a b/"}) {
         const auto came = ask(http, get(url));
@@ -149,7 +150,7 @@ TEST(AwsHttp, RefusesOtherSchemesAndMalformedAddresses) {
 }
 
 // The service may have carried the request out, whatever became of the reply.
-TEST(AwsHttp, IsInDoubtWhenTheReplyIsLostCutOrGarbage) {
+TEST(CurlHttp, IsInDoubtWhenTheReplyIsLostCutOrGarbage) {
     for (const std::string& bytes :
          {std::string(),
           std::string("HTTP/1.1 200 OK\r\nContent-Le"),
@@ -169,7 +170,7 @@ TEST(AwsHttp, IsInDoubtWhenTheReplyIsLostCutOrGarbage) {
 }
 
 // libcurl would send it again by itself when a kept connection is closed without a word.
-TEST(AwsHttp, SendsWhatIsNotRepeatableOnceThoughAKeptConnectionEndsWithoutAReply) {
+TEST(CurlHttp, SendsWhatIsNotRepeatableOnceThoughAKeptConnectionEndsWithoutAReply) {
     const auto answer = [](const seen_request& request) {
         if (request.body == "second") return raw_answer{{}, 0ms, true};
         return raw_answer{http_answer(200, "")};
@@ -188,7 +189,7 @@ TEST(AwsHttp, SendsWhatIsNotRepeatableOnceThoughAKeptConnectionEndsWithoutAReply
     EXPECT_EQ(server.requests(), 2U);
 }
 
-TEST(AwsHttp, SendsARepeatableRequestAgainWhenAKeptConnectionEndsWithoutAReply) {
+TEST(CurlHttp, SendsARepeatableRequestAgainWhenAKeptConnectionEndsWithoutAReply) {
     raw_http_server server([](const seen_request& request) {
         if (request.number == 2) return raw_answer{{}, 0ms, true};
         return raw_answer{http_answer(200, request.body)};
@@ -201,7 +202,7 @@ TEST(AwsHttp, SendsARepeatableRequestAgainWhenAKeptConnectionEndsWithoutAReply) 
     EXPECT_EQ(server.requests(), 3U);
 }
 
-TEST(AwsHttp, EndsARequestAtItsTimeOut) {
+TEST(CurlHttp, EndsARequestAtItsTimeOut) {
     raw_http_server server([](const seen_request&) { return raw_answer{http_answer(200, ""), 60s}; });
     curl_http http;
     auto what = post(server.url(), "x");
@@ -215,7 +216,7 @@ TEST(AwsHttp, EndsARequestAtItsTimeOut) {
     EXPECT_LT(clock::now() - began, 10s);
 }
 
-TEST(AwsHttp, EndsARequestThatStallsLongBeforeItsTimeOut) {
+TEST(CurlHttp, EndsARequestThatStallsLongBeforeItsTimeOut) {
     raw_http_server server([](const seen_request& request) {
         // The second half never comes: the answer to a next request that is not sent.
         return raw_answer{"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf" + request.body.substr(1)};
@@ -248,7 +249,7 @@ std::vector<unsigned> limits_of_connections_to(std::uint16_t port) {
     return found;
 }
 
-TEST(AwsHttp, EndsAConnectionWhoseOtherEndIsGoneWithoutAWord) {
+TEST(CurlHttp, EndsAConnectionWhoseOtherEndIsGoneWithoutAWord) {
     raw_http_server server(fine);
     curl_http http({.stall_timeout = 3s});
     ASSERT_TRUE(ask(http, get(server.url())));
@@ -256,7 +257,7 @@ TEST(AwsHttp, EndsAConnectionWhoseOtherEndIsGoneWithoutAWord) {
     EXPECT_THAT(limits_of_connections_to(port), testing::ElementsAre(6'000U));
 }
 
-TEST(AwsHttp, WaitsForTheReplyToWhatMustNotBeSentTwiceUntilItsTimeOut) {
+TEST(CurlHttp, WaitsForTheReplyToWhatMustNotBeSentTwiceUntilItsTimeOut) {
     raw_http_server server([](const seen_request&) { return raw_answer{http_answer(200, "late"), 1500ms}; });
     curl_http http({.stall_timeout = 200ms});
     EXPECT_FALSE(ask(http, post(server.url(), "x")));
@@ -271,7 +272,7 @@ TEST(AwsHttp, WaitsForTheReplyToWhatMustNotBeSentTwiceUntilItsTimeOut) {
     EXPECT_TRUE(too_late.error().in_doubt);
 }
 
-TEST(AwsHttp, IsNotInDoubtWhenNoConnectionBecomesFreeInTime) {
+TEST(CurlHttp, IsNotInDoubtWhenNoConnectionBecomesFreeInTime) {
     raw_http_server server([](const seen_request&) { return raw_answer{http_answer(200, ""), 60s}; });
     curl_http http({.connections_max = 1});
     test::outcomes<result<http_reply>> first;
@@ -285,7 +286,7 @@ TEST(AwsHttp, IsNotInDoubtWhenNoConnectionBecomesFreeInTime) {
     EXPECT_EQ(first.count(), 0U);
 }
 
-TEST(AwsHttp, LimitsTheBytesOfAReply) {
+TEST(CurlHttp, LimitsTheBytesOfAReply) {
     const std::string large(2'000, 'x');
     for (const auto& bytes :
          {http_answer(200, large),
@@ -305,7 +306,7 @@ TEST(AwsHttp, LimitsTheBytesOfAReply) {
     }
 }
 
-TEST(AwsHttp, LimitsTheBytesOfAReplysHead) {
+TEST(CurlHttp, LimitsTheBytesOfAReplysHead) {
     raw_http_server server([](const seen_request&) {
         std::string lines;
         for (int i = 0; i < 2'000; ++i)
@@ -318,7 +319,7 @@ TEST(AwsHttp, LimitsTheBytesOfAReplysHead) {
     EXPECT_EQ(came.error().code, errc::corrupt);
 }
 
-TEST(AwsHttp, TakesTheHeadOfTheFinalReplyOnly) {
+TEST(CurlHttp, TakesTheHeadOfTheFinalReplyOnly) {
     raw_http_server server([](const seen_request&) {
         return raw_answer{
             "HTTP/1.1 103 Early\r\nX-A: early\r\n\r\n" + http_answer(200, "b", "X-B: final\r\n")};
@@ -331,7 +332,7 @@ TEST(AwsHttp, TakesTheHeadOfTheFinalReplyOnly) {
     EXPECT_EQ(came->header("X-B"), "final");
 }
 
-TEST(AwsHttp, RefusesMoreRequestsThanMayWait) {
+TEST(CurlHttp, RefusesMoreRequestsThanMayWait) {
     raw_http_server server([](const seen_request&) { return raw_answer{http_answer(200, ""), 60s}; });
     test::outcomes<result<http_reply>> all;
     {
@@ -347,7 +348,7 @@ TEST(AwsHttp, RefusesMoreRequestsThanMayWait) {
     EXPECT_EQ(all.count(), 2U);
 }
 
-TEST(AwsHttp, EndsPromptlyAndTellsWhichRequestsMayHaveTakenEffect) {
+TEST(CurlHttp, EndsPromptlyAndTellsWhichRequestsMayHaveTakenEffect) {
     std::promise<void> received;
     raw_http_server server([&](const seen_request&) {
         received.set_value();
@@ -373,7 +374,7 @@ TEST(AwsHttp, EndsPromptlyAndTellsWhichRequestsMayHaveTakenEffect) {
     EXPECT_FALSE(of_waiting.error().in_doubt);
 }
 
-TEST(AwsHttp, DoesNotWaitForAResolverWhenItEnds) {
+TEST(CurlHttp, DoesNotWaitForAResolverWhenItEnds) {
     test::outcomes<result<http_reply>> all;
     const auto began = clock::now();
     {
@@ -384,7 +385,7 @@ TEST(AwsHttp, DoesNotWaitForAResolverWhenItEnds) {
     ASSERT_FALSE(all.next());
 }
 
-TEST(AwsHttp, MaySendAgainFromAnOutcome) {
+TEST(CurlHttp, MaySendAgainFromAnOutcome) {
     raw_http_server server(fine);
     test::outcomes<result<http_reply>> all;
     curl_http http;
@@ -395,7 +396,7 @@ TEST(AwsHttp, MaySendAgainFromAnOutcome) {
     EXPECT_EQ(server.requests(), 2U);
 }
 
-TEST(AwsHttp, CallsAfterAPauseInOrderAndNotAfterItsEnd) {
+TEST(CurlHttp, CallsAfterAPauseInOrderAndNotAfterItsEnd) {
     test::outcomes<int> all;
     bool called = false;
     {
@@ -417,7 +418,7 @@ struct variable {
     const char* name;
 };
 
-TEST(AwsHttp, TakesTheProxyOfTheEnvironmentUnlessItMustNot) {
+TEST(CurlHttp, TakesTheProxyOfTheEnvironmentUnlessItMustNot) {
     std::string target;
     raw_http_server proxy([&](const seen_request& request) {
         target = request.target;
@@ -436,4 +437,4 @@ TEST(AwsHttp, TakesTheProxyOfTheEnvironmentUnlessItMustNot) {
 }
 
 }  // namespace
-}  // namespace millrace::aws
+}  // namespace millrace
