@@ -22,7 +22,8 @@ result<void> avro_encoder::encode(const avro_schema& schema, std::string_view js
     return fail(
         errc::refused_record,
         fmt::format(
-            "the value does not fit its Avro schema at {}", explain(schema.plan(), document_, writer.fault())
+            "the value does not fit its Avro schema at {}",
+            explain(schema.plan(), document_, writer.fault(), json_keys::may_be_data)
         )
     );
 }

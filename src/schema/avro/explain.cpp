@@ -118,9 +118,12 @@ std::string reason(const avro_plan& plan, const json_document& document, const a
 
 }  // namespace
 
-std::string explain(const avro_plan& plan, const json_document& document, const avro_fault& fault) {
-    // The key that is wrong is named by the reason, not by the path.
-    const auto known = [&](std::string_view key) { return is_name_of(plan, key); };
+std::string explain(
+    const avro_plan& plan, const json_document& document, const avro_fault& fault, json_keys keys
+) {
+    const auto known = [&](std::string_view key) {
+        return keys == json_keys::are_names || is_name_of(plan, key);
+    };
     return fmt::format("{}: {}", document.path_of(fault.token, known), reason(plan, document, fault));
 }
 

@@ -50,7 +50,10 @@ result<void> avro_parser::compile_default(waiting_default& waiting) {
         if (fault.what != avro_fault::kind::default_not_ready) {
             return fail(
                 errc::invalid_argument,
-                fmt::format("the default does not fit its type: {}", explain(plan_, document_, fault))
+                fmt::format(
+                    "the default does not fit its type: {}",
+                    explain(plan_, document_, fault, json_keys::are_names)
+                )
             );
         }
         const auto needed =

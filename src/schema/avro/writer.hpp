@@ -43,10 +43,14 @@ struct avro_fault {
     std::uint32_t detail{0};
 };
 
+/// Keys of an event may be data, and the path shows only those that are names of the schema; a schema's own
+/// are not.
+enum class json_keys : std::uint8_t { may_be_data, are_names };
+
 /// `$.lines[2].price: expected long, found a string of 3 characters`. Never shows the value; of unknown keys
 /// of a record at most 40 characters.
 [[nodiscard]] std::string explain(
-    const avro_plan& plan, const json_document& document, const avro_fault& fault
+    const avro_plan& plan, const json_document& document, const avro_fault& fault, json_keys keys
 );
 
 class avro_writer {

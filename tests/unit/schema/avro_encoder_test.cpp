@@ -39,11 +39,6 @@ TEST(AvroEncoder, EncodesArraysAndMapsInOneBlock) {
 }
 
 TEST(AvroEncoder, TakesTheFieldsInAnyOrderAndWritesThemInTheOrderOfTheSchema) {
-    const auto expected =
-        "0e"
-        "02410004"
-        "02000000000000f03f00"
-        "02026b0a00";
     EXPECT_EQ(
         encoded(
             order,
@@ -66,7 +61,6 @@ TEST(AvroEncoder, TakesTheFieldsInAnyOrderAndWritesThemInTheOrderOfTheSchema) {
         "02000000000000f03f00"
         "02026b0a00"
     );
-    (void)expected;
 }
 
 TEST(AvroEncoder, FillsAbsentFieldsWithTheirDefaults) {
@@ -202,10 +196,8 @@ TEST(AvroEncoder, RefusesANameThatStandsTwiceInAnObject) {
 
 TEST(AvroEncoder, RefusesWhatIsNoJsonByTheByteAndNotByTheText) {
     EXPECT_EQ(encoded(R"("int")", "12 secret"), "it is no valid JSON at byte 3: extra data");
-    EXPECT_EQ(encoded(R"("string")", "\"\xff\""), "it is no valid JSON at byte 1: invalid utf8");
-    EXPECT_EQ(
-        encoded(R"("string")", R"("\ud800")"), "it is no valid JSON at byte 7: illegal leading surrogate"
-    );
+    EXPECT_EQ(encoded(R"("string")", "\"\xff\""), "it is no valid JSON at byte 1: syntax error");
+    EXPECT_EQ(encoded(R"("string")", R"("\ud800")"), "it is no valid JSON at byte 7: syntax error");
     EXPECT_THAT(encoded(R"("int")", ""), testing::HasSubstr("it is no valid JSON at byte 0"));
     EXPECT_THAT(encoded(R"("int")", "NaN"), testing::HasSubstr("it is no valid JSON"));
 }
