@@ -15,43 +15,17 @@
 /// thread-safe.
 #pragma once
 
+#include "avro/options.hpp"
 #include "avro/schema.hpp"
 #include "avro/writer.hpp"
 #include "json/document.hpp"
 
 #include <millrace/error.hpp>
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace millrace::schema {
-
-enum class union_style : std::uint8_t {
-    avro,  ///< null, or an object with one member: the branch's name and the value.
-
-    /// The value alone. Of the branches that take a value of its kind, the most specific that fits:
-    /// - a number without point and exponent: int, long, decimal, double, float; with one: decimal, double,
-    ///   float, int, long;
-    /// - a string: enum, uuid, date, time and timestamp, decimal, fixed, string, bytes, double, float;
-    /// - an object: record, duration, map. Among equals the first in the schema.
-    plain
-};
-
-enum class logical_values : std::uint8_t {
-    readable,
-    avro  ///< Exactly Avro's JSON encoding: logical types as the type that they are built on.
-};
-
-struct avro_options {
-    union_style unions{union_style::avro};
-    logical_values logical{logical_values::readable};
-
-    /// Members that the record does not have are left out instead of refused.
-    bool ignore_unknown_fields{false};
-
-    json_limits limits;
-};
 
 class avro_encoder {
 public:
