@@ -14,9 +14,9 @@ namespace millrace::schema {
 
 namespace {
 
-// Far more than a sane pattern needs for a value of the usual size; a second at the very most.
+// Far more than a sane pattern needs for a value of the usual size: some ten milliseconds.
 constexpr std::uint32_t match_steps_max = 1'000'000;
-constexpr std::uint32_t heap_kib_max = 4096;
+constexpr std::uint32_t heap_kib_max = 16 * 1024;
 constexpr std::size_t expression_bytes_max = 4096;
 
 constexpr std::uint32_t as_in_javascript = PCRE2_UTF | PCRE2_NO_UTF_CHECK | PCRE2_ALT_BSUX |
