@@ -34,6 +34,10 @@ void import_lines(std::string_view text);
 void postgres_values(std::string_view bytes);
 void postgres_address(std::string_view text);
 #endif
+#ifdef MILLRACE_WITH_KAFKA
+void avro_values(std::string_view text);
+void json_schemas(std::string_view text);
+#endif
 #ifdef MILLRACE_WITH_AWS
 void aws_reply(std::string_view text);
 void aws_address(std::string_view text);
@@ -70,6 +74,10 @@ inline constexpr std::array targets{
 #ifdef MILLRACE_WITH_POSTGRES
     target{"postgres_values", postgres_values},
     target{"postgres_address", postgres_address},
+#endif
+#ifdef MILLRACE_WITH_KAFKA
+    target{"avro_values", avro_values},
+    target{"json_schemas", json_schemas},
 #endif
 #ifdef MILLRACE_WITH_AWS
     target{"aws_reply", aws_reply},

@@ -216,9 +216,8 @@ bool avro_writer::string(std::uint32_t node, index token) {
 void avro_writer::raw_characters(std::string_view text) {
     // Characters up to U+00FF take at most two bytes, of which the first holds the two high bits.
     for (std::size_t i = 0; i < text.size(); ++i) {
-        auto c = static_cast<unsigned char>(text[i]);
-        if (c >= 0x80U)
-            c = static_cast<unsigned char>((c << 6U) | (static_cast<unsigned char>(text[++i]) & 0x3FU));
+        unsigned c = static_cast<unsigned char>(text[i]);
+        if (c >= 0x80U) c = (c << 6U) | (static_cast<unsigned char>(text[++i]) & 0x3FU);
         out_ += static_cast<char>(c);
     }
 }

@@ -235,6 +235,46 @@ TEST(AvroEncoder, TakesUnionsAsAvroWritesThemInJson) {
     EXPECT_EQ(fault(R"(["int"])", "null"), "$: expected one of int, found null");
 }
 
+TEST(AvroEncoder, NeverShowsTheValue) {
+    constexpr std::string_view schemas[] = {
+        R"("int")",
+        R"("double")",
+        R"("bytes")",
+        R"("null")",
+        R"({"type": "enum", "name": "E", "symbols": ["A"]})",
+        R"({"type": "fixed", "name": "F", "size": 2})",
+        R"({"type": "map", "values": "int"})",
+        R"({"type": "int", "logicalType": "date"})",
+        R"({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})",
+        R"(["null", "int"])",
+        R"({"type": "array", "items": {"type": "map", "values": "int"}})"};
+    for (const auto schema : schemas) {
+        for (const auto* value :
+             {R"("5ECRETĀ")",
+              R"({"5ECRET": "5ECRET"})",
+              R"([{"5ECRET": "5ECRET"}])",
+              R"(["5ECRET"])",
+              "52137.123",
+              "5ECRET"}) {
+            for (const auto unions : {union_style::avro, union_style::plain}) {
+                const auto text = encoded(schema, value, {.unions = unions});
+                EXPECT_THAT(
+                    text,
+                    testing::AnyOf(
+                        testing::HasSubstr("it is no valid JSON"),
+                        testing::HasSubstr("does not fit"),
+                        testing::MatchesRegex("[0-9a-f]*")
+                    )
+                );
+                EXPECT_THAT(
+                    text,
+                    testing::Not(testing::AnyOf(testing::HasSubstr("5ECRET"), testing::HasSubstr("52137")))
+                ) << schema;
+            }
+        }
+    }
+}
+
 TEST(AvroEncoder, KeepsNothingOfOneValueForTheNext) {
     const auto schema = parse_avro_schema(order);
     ASSERT_TRUE(schema);
