@@ -8,7 +8,8 @@ avro_encoder::avro_encoder(const avro_options& options)
     : how_{
           .style = options.unions == union_style::avro ? avro_writer::unions::named : avro_writer::unions::plain,
           .readable = options.logical == logical_values::readable,
-          .ignore_unknown = options.ignore_unknown_fields},
+          .ignore_unknown = options.ignore_unknown_fields,
+          .bytes_max = options.encoded_bytes_max},
       document_(options.limits) {}
 
 result<void> avro_encoder::encode(const avro_schema& schema, std::string_view json, std::string& out) {

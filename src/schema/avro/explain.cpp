@@ -109,6 +109,8 @@ std::string reason(const avro_plan& plan, const json_document& document, const a
             );
         case fault_kind::unknown_branch:
             return fmt::format("{}, found an object that names another type", wanted());
+        case fault_kind::too_large:
+            return "encoded, with the defaults of absent fields, the value exceeds its limit";
         case fault_kind::too_many_ways:
             return "the unions around it fit in too many ways; give the types' names (\"unions: avro\")";
         default:

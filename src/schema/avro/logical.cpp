@@ -74,6 +74,14 @@ result<void> avro_parser::add_decimal(index token, avro_node& node) {
             token, fmt::format("a decimal of more than {} digits is not supported", decimal_digits_max)
         );
     }
+    if (node.kind == avro_kind::fixed && node.count > decimal_fixed_bytes_max) {
+        return wrong(
+            token,
+            fmt::format(
+                "a decimal in a fixed of more than {} bytes is not supported", decimal_fixed_bytes_max
+            )
+        );
+    }
     node.logical = avro_logical::decimal;
     node.precision = static_cast<std::uint16_t>(*precision);
     node.scale = static_cast<std::uint16_t>(*scale);

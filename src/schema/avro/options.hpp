@@ -3,6 +3,7 @@
 
 #include "json/document.hpp"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace millrace::schema {
@@ -31,6 +32,9 @@ struct avro_options {
     bool ignore_unknown_fields{false};
 
     json_limits limits;
+
+    /// Encoded, a value may be far larger than its text: absent fields take their defaults.
+    std::size_t encoded_bytes_max{16 * 1024 * 1024};
 };
 
 }  // namespace millrace::schema

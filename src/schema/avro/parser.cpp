@@ -81,7 +81,7 @@ result<std::uint32_t> avro_parser::new_named_node(index token, avro_kind kind, s
     if (primitive_of(std::string_view(full).substr(dot == std::string::npos ? 0 : dot + 1))) {
         return wrong(token, fmt::format("\"{}\" is the name of a primitive type", full));
     }
-    const auto node = new_node(token, kind);
+    auto node = new_node(token, kind);
     if (!node) return node;
     if (!named_.emplace(full, *node).second)
         return wrong(token, fmt::format("\"{}\" is defined twice", full));
@@ -143,9 +143,9 @@ result<std::uint32_t> avro_parser::items_type(index token, avro_kind kind, std::
     const std::string_view key = kind == avro_kind::array ? "items" : "values";
     const auto items = document_.member(token, key);
     if (items == json_document::none) return wrong(token, fmt::format("\"{}\" is missing", key));
-    const auto item = type(items, space);
+    auto item = type(items, space);
     if (!item) return item;
-    const auto node = new_node(token, kind);
+    auto node = new_node(token, kind);
     if (node) plan_.nodes[*node].first = *item;
     return node;
 }
@@ -153,12 +153,12 @@ result<std::uint32_t> avro_parser::items_type(index token, avro_kind kind, std::
 result<std::uint32_t> avro_parser::union_type(index token, std::string_view space) {
     std::vector<std::uint32_t> branches;
     for (index item = token + 1; item < document_.at(token).end; item = document_.at(item).end) {
-        const auto branch = type(item, space);
+        auto branch = type(item, space);
         if (!branch) return branch;
         branches.push_back(*branch);
     }
     if (auto checked = check_union(token, branches); !checked) return tl::unexpected(checked.error());
-    const auto node = new_node(token, avro_kind::union_);
+    auto node = new_node(token, avro_kind::union_);
     if (!node) return node;
     plan_.nodes[*node].first = narrow(plan_.branches.size());
     plan_.nodes[*node].count = narrow(branches.size());
@@ -179,7 +179,7 @@ result<void> avro_parser::check_union(index token, const std::vector<std::uint32
 }
 
 result<std::uint32_t> avro_parser::record_type(index token, std::string_view space) {
-    const auto node = new_named_node(token, avro_kind::record, space);
+    auto node = new_named_node(token, avro_kind::record, space);
     if (!node) return node;
     const auto fields = required(token, "fields", json_kind::array);
     if (!fields) return tl::unexpected(fields.error());
@@ -250,7 +250,7 @@ void avro_parser::sort_names(avro_node& node, const std::vector<std::string_view
 }
 
 result<std::uint32_t> avro_parser::enum_type(index token, std::string_view space) {
-    const auto made = new_named_node(token, avro_kind::enumeration, space);
+    auto made = new_named_node(token, avro_kind::enumeration, space);
     if (!made) return made;
     const auto symbols = required(token, "symbols", json_kind::array);
     if (!symbols) return tl::unexpected(symbols.error());
@@ -280,7 +280,7 @@ result<std::uint32_t> avro_parser::enum_type(index token, std::string_view space
 }
 
 result<std::uint32_t> avro_parser::fixed_type(index token, std::string_view space) {
-    const auto node = new_named_node(token, avro_kind::fixed, space);
+    auto node = new_named_node(token, avro_kind::fixed, space);
     if (!node) return node;
     const auto size = required(token, "size", json_kind::number);
     if (!size) return tl::unexpected(size.error());

@@ -21,7 +21,7 @@ std::size_t avro_schema::bytes() const noexcept {
 result<std::uint32_t> avro_parser::read(std::string_view json) {
     if (auto read = document_.read(json); !read) return tl::unexpected(read.error());
     defaults_.clear();
-    const auto root = type(json_document::root, {});
+    auto root = type(json_document::root, {});
     if (!root) return root;
     return compile_defaults().map([&] { return *root; });
 }
@@ -43,7 +43,10 @@ result<void> avro_parser::compile_default(waiting_default& waiting) {
     std::string encoded;
     for (;;) {
         encoded.clear();
-        const avro_writer::options how{.style = avro_writer::unions::in_order, .readable = false};
+        const avro_writer::options how{
+            .style = avro_writer::unions::in_order,
+            .readable = false,
+            .bytes_max = limits_.default_bytes_max};
         avro_writer writer(plan_, document_, how, kept, encoded);
         if (writer.write(field.node, waiting.token)) break;
         const auto& fault = writer.fault();

@@ -8,6 +8,12 @@ using fault_kind = avro_fault::kind;
 
 namespace {
 
+/// What another branch cannot mend.
+bool ends_all(fault_kind what) {
+    return what == fault_kind::too_large || what == fault_kind::too_many_ways ||
+           what == fault_kind::default_not_ready;
+}
+
 unsigned suits_number(const avro_node& branch, bool integral, bool readable) {
     const bool exact = readable && branch.logical == avro_logical::decimal;
     switch (branch.kind) {
@@ -131,8 +137,7 @@ bool avro_writer::try_branches(std::uint32_t node, index token, std::size_t firs
     for (std::size_t i = first_choice; i < choices; ++i) {
         if (branch(node, static_cast<std::uint32_t>(kept_.choices[i]), token)) return true;
         out_.resize(begin);
-        if (fault_.what == fault_kind::too_many_ways || fault_.what == fault_kind::default_not_ready)
-            return false;
+        if (ends_all(fault_.what)) return false;
         if (fault_.token > furthest.token) furthest = fault_;
     }
     // The branch that went furthest into the value is the one that was probably meant.

@@ -34,6 +34,9 @@ enum class zone : std::uint8_t { required, absent };
 /// Digits that a decimal may have.
 inline constexpr unsigned decimal_digits_max = 1024;
 
+/// Bytes of a fixed that holds a decimal: twice what the digits need.
+inline constexpr std::uint32_t decimal_fixed_bytes_max = 1024;
+
 /// Appends `value` x 10^`scale`, which is whole and has at most `decimal_digits_max` digits, as two's
 /// complement, big-endian: in `size` bytes, or with 0 in as few as hold it, as Java does. `size` must hold
 /// it.

@@ -57,7 +57,12 @@ avro_writer::avro_writer(
       how_(how),
       kept_(kept),
       out_(out),
-      tries_left_(1000 + 64 * document.size()) {
+      tries_left_(1000 + 64 * document.size()),
+      end_max_(
+          how.bytes_max < std::numeric_limits<std::size_t>::max() - out.size()
+              ? out.size() + how.bytes_max
+              : std::numeric_limits<std::size_t>::max()
+      ) {
     kept_.slots.clear();
     kept_.choices.clear();
 }
@@ -70,6 +75,9 @@ bool avro_writer::refuse(fault_kind what, std::uint32_t node, index token, std::
 bool avro_writer::write(std::uint32_t node, index token) {
     if (tries_left_ == 0) return refuse(fault_kind::too_many_ways, node, token);
     --tries_left_;
+    // Asked at each value: one that leaves out its fields may be a hundred thousand times as large as its
+    // text.
+    if (out_.size() > end_max_) return refuse(fault_kind::too_large, node, token);
     const auto& type = plan_.nodes[node];
     const auto& value = document_.at(token);
     switch (type.kind) {

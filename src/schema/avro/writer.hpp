@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ struct avro_fault {
         no_branch,         ///< No branch of a union takes the value.
         no_wrapper,        ///< Not null and not an object with one member.
         unknown_branch,    ///< `token` is the key.
+        too_large,         ///< Encoded, with all defaults, beyond the limit.
         too_many_ways,     ///< The branches of nested unions multiply.
         default_not_ready  ///< `detail` is the field; only while defaults are compiled.
     };
@@ -65,6 +67,7 @@ public:
         unions style{unions::named};
         bool readable{true};  ///< Logical types by their readable forms, beside those of Avro's JSON.
         bool ignore_unknown{false};
+        std::size_t bytes_max{std::numeric_limits<std::size_t>::max()};  ///< Of the encoded value.
     };
 
     /// Kept between values, so that a value costs no allocation.
@@ -118,6 +121,7 @@ private:
     std::string& out_;
     avro_fault fault_;
     std::size_t tries_left_;
+    std::size_t end_max_;
 };
 
 /// How well a branch suits the kind of a value, lower is more specific; 0 when it never takes it.

@@ -214,6 +214,17 @@ TEST(AvroEncoder, BoundsTheSizeAndTheDepthOfAValue) {
     );
 }
 
+TEST(AvroEncoder, BoundsWhatDefaultsMakeOfASmallValue) {
+    constexpr auto schema = R"({"type": "array", "items":
+        {"type": "record", "name": "R", "fields": [{"name": "a", "type": "string", "default": "0123456789"}]}})";
+    const avro_options options{.encoded_bytes_max = 100};
+    EXPECT_EQ(encoded(schema, "[{}, {}, {}]", options).size(), 2 * (2 + 3 * 11U));
+    EXPECT_EQ(
+        fault(schema, "[{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}]", options),
+        "$[10]: encoded, with the defaults of absent fields, the value exceeds its limit"
+    );
+}
+
 TEST(AvroEncoder, TakesUnionsAsAvroWritesThemInJson) {
     constexpr auto schema =
         R"(["null", "string", {"type": "record", "name": "a.R", "fields": []}, {"type": "array", "items": "int"}])";

@@ -87,6 +87,16 @@ TEST(AvroDecimal, RefusesASchemaOfMoreDigitsThanItWrites) {
     );
 }
 
+TEST(AvroDecimal, RefusesAFixedThatWouldBeMostlySign) {
+    EXPECT_THAT(
+        encoded(
+            R"({"type": "fixed", "name": "F", "size": 4000000000, "logicalType": "decimal", "precision": 5})",
+            "1"
+        ),
+        testing::HasSubstr("a decimal in a fixed of more than 1024 bytes is not supported")
+    );
+}
+
 TEST(AvroDecimal, IsItsBytesWhereLogicalTypesAreAsAvroWritesThem) {
     const avro_options plain_avro{.logical = logical_values::avro};
     EXPECT_EQ(encoded(decimal_schema(10, 2), R"("\u0004\u00d2")", plain_avro), "0404d2");

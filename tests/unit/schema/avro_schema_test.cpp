@@ -178,6 +178,21 @@ TEST(AvroSchema, BoundsDefaultsThatMultiply) {
     EXPECT_THAT(refusal(schema), testing::HasSubstr("all defaults together take more than 1048576 bytes"));
 }
 
+TEST(AvroSchema, BoundsADefaultThatRepeatsAnother) {
+    const std::string text(10'000, 'x');
+    std::string many = "{}";
+    for (int i = 0; i < 10'000; ++i)
+        many += ",{}";
+    EXPECT_THAT(
+        refusal(
+            R"({"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "array", "items":
+            {"type": "record", "name": "S", "fields": [{"name": "b", "type": "string", "default": ")" +
+            text + R"("}]}}, "default": [)" + many + "]}]}"
+        ),
+        testing::HasSubstr("encoded, with the defaults of absent fields, the value exceeds its limit")
+    );
+}
+
 TEST(AvroSchema, BoundsItsDepthItsSizeAndTheNumberOfItsTypes) {
     std::string deep = R"("int")";
     for (int i = 0; i < 200; ++i)
