@@ -34,10 +34,6 @@ void import_lines(std::string_view text);
 void postgres_values(std::string_view bytes);
 void postgres_address(std::string_view text);
 #endif
-#ifdef MILLRACE_WITH_KAFKA
-void avro_values(std::string_view text);
-void json_schemas(std::string_view text);
-#endif
 #ifdef MILLRACE_WITH_AWS
 void aws_reply(std::string_view text);
 void aws_address(std::string_view text);
@@ -50,6 +46,8 @@ void kinesis_messages(std::string_view bytes);
 void kinesis_address(std::string_view text);
 #endif
 #ifdef MILLRACE_WITH_SCHEMAS
+void avro_values(std::string_view text);
+void json_schemas(std::string_view text);
 void schema_registry_replies(std::string_view bytes);
 #endif
 
@@ -75,10 +73,6 @@ inline constexpr std::array targets{
     target{"postgres_values", postgres_values},
     target{"postgres_address", postgres_address},
 #endif
-#ifdef MILLRACE_WITH_KAFKA
-    target{"avro_values", avro_values},
-    target{"json_schemas", json_schemas},
-#endif
 #ifdef MILLRACE_WITH_AWS
     target{"aws_reply", aws_reply},
     target{"aws_address", aws_address},
@@ -91,6 +85,8 @@ inline constexpr std::array targets{
     target{"kinesis_address", kinesis_address},
 #endif
 #ifdef MILLRACE_WITH_SCHEMAS
+    target{"avro_values", avro_values},
+    target{"json_schemas", json_schemas},
     target{"schema_registry_replies", schema_registry_replies},
 #endif
 };
