@@ -10,6 +10,7 @@
 #include <millrace/names.hpp>
 #include <millrace/options.hpp>
 #include <millrace/outbox_look.hpp>
+#include <millrace/schemas.hpp>
 #include <millrace/time.hpp>
 
 #include <cstdint>
@@ -48,6 +49,9 @@ struct relay_status {
 
     std::uint64_t duplicates_at_risk{0};  ///< What a crash now would publish again, at most.
     std::uint64_t bytes_in_memory{0};
+
+    std::uint64_t awaiting{0};             ///< Rows that wait for a schema, with those behind them.
+    std::optional<schema_status> schemas;  ///< Of all outboxes together; none without rules.
 
     /// With `once`: rows that it could not deliver and left, estimated; `last_error` says why.
     std::uint64_t left{0};
@@ -97,6 +101,8 @@ struct relay_settings {
     /// To a partition of Kafka whose last acknowledgement is older, one row goes first; far below the
     /// brokers' `producer.id.expiration.ms`.
     nanoseconds idle_partition{std::chrono::minutes{1}};
+
+    schema_settings schemas;
 
     relay_options tuning;
     leadership_options leadership;

@@ -29,11 +29,14 @@ struct relay_driver::impl {
           may_act(std::move(may)),
           machine(
               options,
-              {[&to](const outbox_row& row) { return to.suspect(row); }, [&to] { return to.limits(); }},
+              {[&to](const outbox_row& row) { return to.suspect(row); },
+               [&to] { return to.limits(); },
+               [&to](const outbox_row& row) { return to.awaits(row); }},
               from.signals_changes()
           ),
           log(loop) {
         source.watch(alive.guard([this] { dispatch(relay_event::source_changed{}); }));
+        sink.watch(alive.guard([this] { dispatch(relay_event::sink_changed{}); }));
     }
 
     ~impl() {

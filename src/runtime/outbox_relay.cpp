@@ -37,6 +37,7 @@ result<std::unique_ptr<outbox_relay>> outbox_relay::open(
     const relay_settings& settings,
     const url& outbox,
     const url& sink,
+    std::shared_ptr<schemas> coding,
     std::function<void()> changed
 ) {
     std::unique_ptr<outbox_relay> made(new outbox_relay(loop, settings, outbox.given, std::move(changed)));
@@ -54,6 +55,10 @@ result<std::unique_ptr<outbox_relay>> outbox_relay::open(
     made->check_outbox_ = std::move(source->check);
     made->sink_ = std::move(target->sink);
     made->look_at_sink_ = std::move(target->look);
+    if (coding) {
+        made->sink_ = coding->around(std::move(made->sink_));
+        made->coding_ = std::move(coding);
+    }
     auto* const self = made.get();
     made->driver_ =
         std::make_unique<relay_driver>(loop, *made->source_, *made->sink_, settings.tuning, [self] {
@@ -310,6 +315,9 @@ std::string outbox_relay::why_not_ready() const {
         if (!since || now - *since < unready_after) return std::string{};
         return fmt::format("the {} has not answered for {} s", who, (now - *since) / std::chrono::seconds{1});
     };
+    if (driver_->counters().awaiting > 0) {
+        if (const auto trouble = coding_->trouble()) return trouble->detail;
+    }
     auto why = silent(heard.sink.silent_since, "sink");
     if (const auto cause = sink_->trouble(); cause && !why.empty()) why += ": " + cause->detail;
     if (why.empty()) why = silent(heard.outbox.silent_since, "outbox");
@@ -326,6 +334,9 @@ std::string outbox_relay::why_not_ready() const {
 
 std::optional<error> outbox_relay::trouble() const {
     if (ended_) return ended_;
+    if (driver_->counters().awaiting > 0) {
+        if (auto why = coding_->trouble()) return why;
+    }
     if (auto why = driver_->last_error()) return why;
     if (auto why = by_->trouble(seat_)) return why;
     if (missing_ || !driver_->reach().sink.silent_since) return missing_;
@@ -364,6 +375,8 @@ relay_status outbox_relay::status() const {
     if (leading_ || settings_.once || cut_off || !by_->behind_another(seat_)) now.outbox = rows_seen();
     now.duplicates_at_risk = counters.duplicates_at_risk;
     now.bytes_in_memory = counters.bytes_in_memory;
+    now.awaiting = counters.awaiting;
+    if (coding_) now.schemas = coding_->status();
     now.not_ready = why_not_ready();
     now.ready = now.not_ready.empty();
     now.last_error = trouble();

@@ -10,6 +10,7 @@
 #include "leadership.hpp"
 #include "paced_log.hpp"
 #include "relay_driver.hpp"
+#include "schemas.hpp"
 
 #include <millrace/outbox_look.hpp>
 #include <millrace/relay.hpp>
@@ -31,6 +32,7 @@ public:
         const relay_settings& settings,
         const url& outbox,
         const url& sink,
+        std::shared_ptr<schemas> coding,
         std::function<void()> changed
     );
 
@@ -104,6 +106,7 @@ private:
     std::unique_ptr<outbox_source> source_;
     std::function<void(completion<outbox_look>)> look_at_outbox_;
     std::function<void(completion<void>)> check_outbox_;
+    std::shared_ptr<schemas> coding_;  ///< Null without rules.
     std::unique_ptr<event_sink> sink_;
     std::function<void(completion<void>)> look_at_sink_;
     std::unique_ptr<relay_driver> driver_;

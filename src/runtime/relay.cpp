@@ -90,6 +90,11 @@ result<relay_urls> check(const relay_settings& settings) {
     }
     if (const auto valid = settings.tuning.validate(); !valid) add_fault(faults, valid.error());
     if (const auto valid = settings.leadership.validate(); !valid) add_fault(faults, valid.error());
+    if (!settings.schemas.empty()) {
+        if (const auto valid = settings.schemas.validate(); !valid) add_fault(faults, valid.error());
+        if (urls.sink.scheme == "kinesis")
+            wrong("schemas are for topics of Kafka; leave their rules out, or choose another sink");
+    }
     if (!settings.fleet_state.empty()) {
         if (settings.leadership.by != leadership_way::lease)
             wrong("a fleet's state and the Kafka group protocol exclude each other; choose one");
@@ -159,6 +164,7 @@ private:
     event_loop loop_;
     std::vector<url> urls_;
     bool sink_is_a_file_{false};
+    std::shared_ptr<schemas> coding_;
     std::vector<std::unique_ptr<outbox_relay>> outboxes_;
     std::vector<shared_lead> leads_;
     std::size_t looks_awaited_{0};
@@ -182,8 +188,13 @@ result<void> relay_run::open(const relay_urls& urls) {
     }
     urls_ = urls.outboxes;
     sink_is_a_file_ = is_a_file(urls.sink);
+    if (!settings_.schemas.empty()) {
+        auto opened = open_schemas(settings_.schemas, loop_);
+        if (!opened) return tl::unexpected(std::move(opened.error()));
+        coding_ = std::move(*opened);
+    }
     for (const auto& outbox : urls_) {
-        auto made = outbox_relay::open(loop_, settings_, outbox, urls.sink, [this] { changed(); });
+        auto made = outbox_relay::open(loop_, settings_, outbox, urls.sink, coding_, [this] { changed(); });
         if (!made) return tl::unexpected(std::move(made.error()));
         outboxes_.push_back(std::move(*made));
     }

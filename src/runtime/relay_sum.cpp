@@ -43,6 +43,8 @@ relay_status sum_of(const std::vector<relay_status>& all) {
         }
         sum.duplicates_at_risk += one.duplicates_at_risk;
         sum.bytes_in_memory += one.bytes_in_memory;
+        sum.awaiting += one.awaiting;
+        if (!sum.schemas) sum.schemas = one.schemas;
         sum.left += one.left;
         for (const auto id : one.first_left) {
             if (sum.first_left.size() < named_max) sum.first_left.push_back(id);

@@ -11,6 +11,7 @@
 #include <millrace/error.hpp>
 #include <millrace/time.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -36,6 +37,8 @@ enum class failure_kind : std::uint8_t {
     bad_references,  ///< They form a circle, or go beyond the limits.
     cache_full       ///< Every schema that the cache may hold is being waited for.
 };
+
+inline constexpr std::size_t failure_kinds = static_cast<std::size_t>(failure_kind::cache_full) + 1;
 
 /// Stable lower-case names, for logs.
 [[nodiscard]] std::string_view name_of(failure_kind kind) noexcept;

@@ -166,6 +166,7 @@ void schema_cache::impl::succeeded(mono_time now, cache_entry& of, registered_sc
 
 void schema_cache::impl::failed(mono_time now, cache_entry& of, registry_failure failure) {
     const bool is_answer = !is_trouble(failure.kind);
+    ++counters.failed.at(static_cast<std::size_t>(failure.kind));
     if (is_answer) {
         ++counters.refusals;
         end_trouble(now);

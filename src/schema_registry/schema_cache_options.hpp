@@ -1,9 +1,12 @@
 /// Limits and counters of the cache of schemas. Plain data.
 #pragma once
 
+#include "registry_failure.hpp"
+
 #include <millrace/error.hpp>
 #include <millrace/time.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -49,13 +52,15 @@ struct schema_cache_options {
 
 /// Since the start, but for the first three.
 struct schema_counters {
-    std::size_t entries{0};       ///< Now.
-    std::size_t bytes{0};         ///< Now, as `bytes_max` counts them.
-    std::size_t waiters{0};       ///< Now.
-    std::uint64_t requests{0};    ///< Given to the registry.
-    std::uint64_t answers{0};     ///< Schemas that came.
-    std::uint64_t refusals{0};    ///< Answers that there is none.
-    std::uint64_t troubles{0};    ///< Requests that failed otherwise.
+    std::size_t entries{0};     ///< Now.
+    std::size_t bytes{0};       ///< Now, as `bytes_max` counts them.
+    std::size_t waiters{0};     ///< Now.
+    std::uint64_t requests{0};  ///< Given to the registry.
+    std::uint64_t answers{0};   ///< Schemas that came.
+    std::uint64_t refusals{0};  ///< Answers that there is none.
+    std::uint64_t troubles{0};  ///< Requests that failed otherwise.
+    std::array<std::uint64_t, failure_kinds>
+        failed{};                 ///< Refusals and troubles, each by its `failure_kind`.
     std::uint64_t stale_uses{0};  ///< Times that an outdated latest version was given.
     std::uint64_t dropped{
         0};  ///< Entries that had to go for others; when it grows all the time, raise the limits.

@@ -76,6 +76,14 @@ public:
     /// answers.
     [[nodiscard]] virtual std::optional<error> trouble() const { return std::nullopt; }
 
+    /// Whether something must come before the row can be sent, such as its schema; the sink has asked for it
+    /// by the end of this call. Such a row is suspect, and is not handed over before `watch` told of a change
+    /// and it awaits nothing any more.
+    [[nodiscard]] virtual bool awaits(const outbox_row&) const { return false; }
+
+    /// `changed` is called on the host, never inside another call, when what rows await may have come.
+    virtual void watch(std::function<void()>) {}
+
     struct capacity {
         std::size_t request_rows_max{1000};
         std::size_t request_bytes_max{1 << 20};

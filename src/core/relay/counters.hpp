@@ -18,6 +18,7 @@ struct relay_counters {
     std::uint64_t bytes_in_memory{0};
     std::uint64_t gaps{0};                ///< Ranges of ids that may still be filled, now.
     std::uint64_t duplicates_at_risk{0};  ///< Acknowledged but not yet deleted, and in flight, now.
+    std::uint64_t awaiting{0};            ///< Rows of lanes whose first row awaits something, now.
 };
 
 }  // namespace millrace

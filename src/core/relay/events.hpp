@@ -45,6 +45,7 @@ struct start_loaded {
     result<outbox_start> from;
 };
 struct source_changed {};
+struct sink_changed {};
 struct timer {};
 struct drain {};
 struct halt {};
@@ -58,6 +59,7 @@ using any = std::variant<
     buried,
     start_loaded,
     source_changed,
+    sink_changed,
     timer,
     drain,
     halt>;

@@ -71,6 +71,7 @@ struct lane_equal {
 struct troubled_row {
     held_row row;
     bool suspect{false};
+    bool unready{false};                     ///< Only suspect because it awaits something.
     std::uint32_t attempts{0};               ///< Verdicts that may mend.
     mono_time first_attempt{};               ///< When the first of them came.
     std::shared_ptr<const error> verdict{};  ///< It is to be buried.
@@ -78,7 +79,8 @@ struct troubled_row {
 
 struct lane {
     enum class state : std::uint8_t {
-        blocked,  ///< Rows of it may still be in flight on main.
+        blocked,   ///< Rows of it may still be in flight on main.
+        awaiting,  ///< Its first row awaits something that the sink has asked for.
         ready,
         waiting,  ///< Another lane tries the topic first.
         probing,

@@ -131,6 +131,12 @@ bool lanes::proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room
         convict(which, out);
         return true;
     }
+    if (awaits(which)) {
+        release_scout(which);
+        which.now = lane::state::awaiting;
+        awaiting_.push_back(&which);
+        return true;
+    }
     auto* const topic = trouble_of(which);
     if (!topic && which.suspects == 0) {
         drop_all(which, out.healthy);
@@ -153,6 +159,27 @@ bool lanes::proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room
     probes_.emplace(++last_number_, &which);
     out.probes.push_back({last_number_, row.outgoing()});
     return true;
+}
+
+// The first row does. What has come clears the rows that were only suspect for want of it.
+bool lanes::awaits(lane& which) {
+    if (which.suspects == 0 && !trouble_of(which)) return false;
+    if (sink_.awaits(*which.front().row.row)) return true;
+    if (!which.front().unready) return false;
+    for (auto i = which.head; i < which.rows.size(); ++i) {
+        auto& row = which.rows[i];
+        if (!row.unready || sink_.awaits(*row.row.row)) continue;
+        row.unready = false;
+        if (sink_.suspect(*row.row.row)) continue;
+        row.suspect = false;
+        --which.suspects;
+    }
+    return false;
+}
+
+void lanes::look_again() {
+    for (auto* const which : std::exchange(awaiting_, {}))
+        make_ready(*which);
 }
 
 void lanes::convict(lane& which, work& out) {
@@ -343,6 +370,7 @@ void lanes::drop_all(lane& which, std::vector<held_row>& into) {
 void lanes::unqueue(const lane* which) {
     std::erase(ready_, which);
     std::erase(need_place_, which);
+    std::erase(awaiting_, which);
     std::erase(to_bury_, which);
     std::erase_if(resting_, [which](const auto& entry) { return entry.second == which; });
 }
@@ -353,6 +381,7 @@ void lanes::clear() {
     blocked_.clear();
     ready_.clear();
     need_place_.clear();
+    awaiting_.clear();
     to_bury_.clear();
     resting_.clear();
     probes_.clear();
@@ -365,6 +394,13 @@ void lanes::clear() {
     barred_.clear();
     paused_.clear();
     rewind_wanted_ = false;
+}
+
+std::size_t lanes::rows_awaiting() const noexcept {
+    std::size_t rows = 0;
+    for (const auto* const which : awaiting_)
+        rows += which->size();
+    return rows;
 }
 
 mono_time lanes::due() const noexcept {

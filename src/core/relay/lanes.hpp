@@ -13,6 +13,7 @@
 #include "relay/main_channel.hpp"
 #include "relay/options.hpp"
 #include "relay/row_news.hpp"
+#include "relay/sink_view.hpp"
 
 #include <millrace/error.hpp>
 #include <millrace/time.hpp>
@@ -34,7 +35,8 @@ namespace millrace {
 
 class lanes {
 public:
-    explicit lanes(const relay_options& options) : options_(options) {}
+    /// Both must outlive it.
+    lanes(const relay_options& options, const sink_view& sink) : options_(options), sink_(sink) {}
     lanes(const lanes&) = delete;
     lanes& operator=(const lanes&) = delete;
     ~lanes() = default;
@@ -44,6 +46,9 @@ public:
         return lanes_.empty() && topics_.empty() && deferred_topics_.empty() && barred_.empty() &&
                paused_.empty();
     }
+
+    /// What rows await may have come.
+    void look_again();
 
     /// The row must not go on main.
     [[nodiscard]] bool claims(const outbox_row& row) const;
@@ -123,6 +128,7 @@ public:
     [[nodiscard]] std::size_t burials_in_flight() const noexcept { return burials_.size(); }
     [[nodiscard]] std::uint64_t rows_retried() const noexcept { return rows_retried_; }
     [[nodiscard]] std::size_t rows_held() const noexcept { return rows_; }
+    [[nodiscard]] std::size_t rows_awaiting() const noexcept;
     [[nodiscard]] std::size_t count() const noexcept { return lanes_.size(); }
 
     void each_waiting(std::vector<held_row*>& into);
@@ -162,6 +168,7 @@ private:
     void rest(mono_time now, lane& which, nanoseconds wait);
     void wake(mono_time now);
     [[nodiscard]] bool proceed(lane& which, std::size_t& rows_room, std::size_t& bytes_room, work& out);
+    [[nodiscard]] bool awaits(lane& which);
     void convict(lane& which, work& out);
     void start_burials(mono_time now, work& out);
     [[nodiscard]] bury_request request_for(mono_time now, lane& which, std::size_t& rows) const;
@@ -174,11 +181,13 @@ private:
     void unqueue(const lane* which);
 
     const relay_options& options_;
+    const sink_view& sink_;
     std::unordered_map<lane_id, std::unique_ptr<lane>, lane_hash, lane_equal> lanes_;
     std::unordered_map<std::string, topic_trouble, text_hash, std::equal_to<>> topics_;
     std::deque<lane*> blocked_;  // by barrier
     std::deque<lane*> ready_;
     std::deque<lane*> need_place_;  // ready, but probe had no room
+    std::vector<lane*> awaiting_;
     std::deque<lane*> to_bury_;
     std::multimap<mono_time, lane*> resting_;
     std::map<std::uint64_t, lane*> probes_;

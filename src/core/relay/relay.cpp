@@ -29,7 +29,7 @@ relay_machine::relay_machine(const relay_options& options, sink_view sink, bool 
       idle_max_(signalled ? std::max(options.poll_max, idle_when_signalled) : options.poll_max),
       window_(options.gaps_max),
       main_(options_),
-      lanes_(options_),
+      lanes_(options_, sink_),
       rate_(options.rows_per_second),
       fetch_wait_(options.retry_min, options.retry_max),
       remove_wait_(
@@ -164,6 +164,10 @@ void relay_machine::on(relay_event::source_changed&) {
     changed_ = true;
 }
 
+void relay_machine::on(relay_event::sink_changed&) {
+    lanes_.look_again();
+}
+
 void relay_machine::on(relay_event::timer&) {
     if (wake_ && now_ >= *wake_) wake_.reset();
 }
@@ -226,8 +230,12 @@ void relay_machine::reopen_main() {
     // untried may belong to a lane that got into trouble meanwhile.
     for (const auto& row :
          main_.take_out([this](const held_row& r) { return sink_.suspect(*r.row).has_value(); }))
-        hold({row, true});
+        hold(suspected(row));
     reroute();
+}
+
+troubled_row relay_machine::suspected(held_row row) const {
+    return {.row = row, .suspect = true, .unready = sink_.awaits(*row.row)};
 }
 
 // What waits for main but belongs to a lane or topic in trouble waits there.
@@ -415,6 +423,7 @@ relay_counters relay_machine::counters() const {
     now.in_flight = main_.rows_in_flight() + lanes_.probes_in_flight();
     now.bytes_in_memory = memory_.bytes();
     now.gaps = window_.gaps().size();
+    now.awaiting = lanes_.rows_awaiting();
     now.duplicates_at_risk = now.in_flight + deletions_.size();
     return now;
 }

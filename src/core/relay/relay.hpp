@@ -15,6 +15,7 @@
 #include "relay/options.hpp"
 #include "relay/overdue.hpp"
 #include "relay/rate_limit.hpp"
+#include "relay/sink_view.hpp"
 #include "relay/window.hpp"
 #include "retry/backoff.hpp"
 
@@ -25,12 +26,6 @@
 #include <vector>
 
 namespace millrace {
-
-/// What a relay asks of the sink without I/O; as in `event_sink`.
-struct sink_view {
-    std::function<std::optional<error>(const outbox_row&)> suspect;
-    std::function<event_sink::capacity()> limits;
-};
 
 class relay_machine {
 public:
@@ -71,6 +66,7 @@ private:
     void on(relay_event::buried& what);
     void on(relay_event::start_loaded& what);
     void on(relay_event::source_changed& what);
+    void on(relay_event::sink_changed& what);
     void on(relay_event::timer& what);
     void on(relay_event::drain& what);
     void on(relay_event::halt& what);
@@ -101,6 +97,7 @@ private:
     [[nodiscard]] room client_room() const;
     void reopen_main();
     void hold(troubled_row row);
+    [[nodiscard]] troubled_row suspected(held_row row) const;
     void reroute();
     void plan_lanes();
     void plan_main();

@@ -149,16 +149,17 @@ void relay_machine::accept(const fetch_reply& reply, const std::vector<window::n
 void relay_machine::place(std::vector<held_row> rows) {
     auto suspects = false;
     std::erase_if(rows, [this, &suspects](const held_row& row) {
-        troubled_row suspect{row, true};
         if (!row.row->malformed.empty()) {
-            suspect.verdict = std::make_shared<const error>(error{
+            troubled_row guilty{row, true};
+            guilty.verdict = std::make_shared<const error>(error{
                 errc::refused_record, retry_advice::never, false, std::string(row.row->malformed)});
-        } else if (!sink_.suspect(*row.row)) {
+            hold(std::move(guilty));
+        } else if (sink_.suspect(*row.row)) {
+            hold(suspected(row));
+        } else {
             return false;
         }
-        suspects = true;
-        hold(std::move(suspect));
-        return true;
+        return suspects = true;
     });
     if (suspects) reroute();
     if (!lanes_.empty()) {

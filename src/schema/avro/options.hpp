@@ -3,26 +3,11 @@
 
 #include "json/document.hpp"
 
+#include <millrace/schemas.hpp>
+
 #include <cstddef>
-#include <cstdint>
 
 namespace millrace::schema {
-
-enum class union_style : std::uint8_t {
-    avro,  ///< null, or an object with one member: the branch's name and the value.
-
-    /// The value alone. Of the branches that take a value of its kind, the most specific that fits:
-    /// - a number without point and exponent: int, long, decimal, double, float; with one: decimal, double,
-    ///   float, int, long;
-    /// - a string: enum, uuid, date, time and timestamp, decimal, fixed, string, bytes, double, float;
-    /// - an object: record, duration, map. Among equals the first in the schema.
-    plain
-};
-
-enum class logical_values : std::uint8_t {
-    readable,
-    avro  ///< Exactly Avro's JSON encoding: logical types as the type that they are built on.
-};
 
 struct avro_options {
     union_style unions{union_style::avro};

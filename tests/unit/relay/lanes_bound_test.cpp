@@ -55,7 +55,8 @@ struct LanesBound : testing::Test {
 
     relay_options options{small_window()};
     held_rows memory;
-    lanes machine{options};
+    sink_view sink;
+    lanes machine{options, sink};
 };
 
 TEST_F(LanesBound, RowsWithoutAKeyMakeNoMoreLanesThanTheyHaveRoom) {

@@ -170,7 +170,8 @@ struct lanes_model {
 
     sim::rng random;
     relay_options options;
-    lanes machine{options};
+    sink_view sink;
+    lanes machine{options, sink};
     main_channel main{options};
     held_rows memory;
     std::shared_ptr<row_batch> rows = std::make_shared<row_batch>();

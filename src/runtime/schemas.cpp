@@ -1,0 +1,128 @@
+#include "schemas.hpp"
+
+#ifdef MILLRACE_WITH_SCHEMAS
+#include "schema_adapters.hpp"
+#include "schema_sink.hpp"
+#endif
+
+#include <utility>
+
+namespace millrace {
+
+#ifdef MILLRACE_WITH_SCHEMAS
+
+namespace {
+
+registry::registry_options registry_options_of(const schema_settings& from) {
+    registry::registry_options out;
+    out.urls = from.urls;
+    out.user = from.user;
+    out.password = from.password;
+    out.token = from.token;
+    out.ca_file = from.ca_file;
+    out.client_certificate_file = from.client_certificate_file;
+    out.client_key_file = from.client_key_file;
+    out.client_key_password = from.client_key_password;
+    out.connect_timeout = from.connect_timeout;
+    out.request_timeout = from.request_timeout;
+    return out;
+}
+
+registry::schema_cache_options cache_options_of(const schema_settings& from) {
+    registry::schema_cache_options out;
+    out.latest_time = from.latest_time;
+    out.bytes_max = from.cache_bytes;
+    return out;
+}
+
+class coded_schemas final : public schemas {
+public:
+    coded_schemas(host& home, std::shared_ptr<schema::row_coder> coder)
+        : home_(home), coder_(std::move(coder)) {}
+
+    std::unique_ptr<event_sink> around(std::unique_ptr<event_sink> inner) override {
+        return std::make_unique<schema::schema_sink>(home_, std::move(inner), coder_);
+    }
+
+    [[nodiscard]] std::optional<error> trouble() const override {
+        const auto* const why = coder_->source().trouble();
+        return why == nullptr ? std::nullopt : std::optional(why->why);
+    }
+
+    [[nodiscard]] schema_status status() const override {
+        const auto& counters = coder_->source().counters();
+        schema_status now;
+        now.requests = counters.requests;
+        now.answers = counters.answers;
+        for (std::size_t i = 0; i < counters.failed.size(); ++i) {
+            const auto kind = static_cast<registry::failure_kind>(i);
+            now.failed.push_back({std::string(name_of(kind)), counters.failed[i]});
+        }
+        now.cached = counters.entries;
+        now.cached_bytes = counters.bytes + coder_->compiled_bytes();
+        now.stale_uses = counters.stale_uses;
+        now.dropped = counters.dropped;
+        now.wanted = counters.waiters;
+        if (const auto why = trouble()) now.trouble = why->detail;
+        return now;
+    }
+
+private:
+    host& home_;
+    std::shared_ptr<schema::row_coder> coder_;
+};
+
+}  // namespace
+
+result<void> schema_settings::validate() const {
+    if (rules.empty()) {
+        return fail(
+            errc::invalid_config,
+            "a schema registry is named, but no rule uses it; add rules, or leave it out"
+        );
+    }
+    if (urls.empty())
+        return fail(errc::invalid_config, "there are rules for schemas, but no registry; name its address");
+    if (auto valid = registry_options_of(*this).validate(); !valid) return valid;
+    if (auto valid = cache_options_of(*this).validate(); !valid) return valid;
+    return schema::check_rules(rules);
+}
+
+namespace schema_adapters {
+
+result<std::shared_ptr<schema::row_coder>> open_coder(const schema_settings& settings, host& home) {
+    auto registry = registry::connect_registry(home, registry_options_of(settings));
+    if (!registry) return tl::unexpected(std::move(registry.error()));
+    auto source =
+        std::make_unique<registry::schema_source>(home, std::move(*registry), cache_options_of(settings));
+    auto rules = schema::prepare_rules(settings.rules, *source);
+    if (!rules) return tl::unexpected(std::move(rules.error()));
+    schema::row_coder_limits limits;
+    limits.compiled_bytes_max = settings.cache_bytes;
+    return std::make_shared<schema::row_coder>(home, std::move(source), std::move(*rules), limits);
+}
+
+}  // namespace schema_adapters
+
+result<std::shared_ptr<schemas>> open_schemas(const schema_settings& settings, host& home) {
+    auto coder = schema_adapters::open_coder(settings, home);
+    if (!coder) return tl::unexpected(std::move(coder.error()));
+    return std::make_shared<coded_schemas>(home, std::move(*coder));
+}
+
+#else
+
+result<void> schema_settings::validate() const {
+    return fail(
+        errc::invalid_config,
+        "this build has no schemas; leave their rules out, or build with MILLRACE_WITH_SCHEMAS=ON"
+    );
+}
+
+result<std::shared_ptr<schemas>> open_schemas(const schema_settings& settings, host&) {
+    return tl::unexpected(settings.validate().error());
+}
+
+#endif
+
+}  // namespace millrace

@@ -1,0 +1,42 @@
+/// The rules of the configuration with what they need: the schemas of their files, and encoders with memory
+/// of their own.
+#pragma once
+
+#include "avro/encoder.hpp"
+#include "json_schema/checker.hpp"
+#include "rules/rules.hpp"
+#include "schema_source.hpp"
+
+#include <millrace/error.hpp>
+#include <millrace/schemas.hpp>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace millrace::schema {
+
+struct prepared_part {
+    coding_rule rule;
+    std::string file_record;                         ///< The name of the schema in the rule's file.
+    std::optional<registry::schema_choice> given{};  ///< The file's schema, where the rule registers it.
+    std::unique_ptr<avro_encoder> avro{};
+    std::unique_ptr<json_checker> json{};
+
+    [[nodiscard]] bool does_nothing() const noexcept { return rule.mode == coding_mode::none; }
+};
+
+struct prepared_rule {
+    std::string topic;
+    prepared_part value;
+    prepared_part key;
+};
+
+/// Reads the files at once. `invalid_config` at the first rule that cannot be used, with why.
+[[nodiscard]] result<std::vector<prepared_rule>> prepare_rules(
+    std::span<const topic_rule> rules, registry::schema_source& source
+);
+
+}  // namespace millrace::schema
