@@ -2,6 +2,7 @@
 
 #include "config.hpp"
 #include "output.hpp"
+#include "schemas_section.hpp"
 #include "text/nearest.hpp"
 #include "units.hpp"
 
@@ -307,9 +308,11 @@ command_line parse_command_line(std::vector<std::string> words, faults& found) {
 
 /// Sections of other commands are not used here, and still a fault of the file.
 void check_other_sections(const command_spec& used, const config_values& file, faults& found) {
-    for (const command_spec& other : commands()) {
+    for (const command_spec* const one : sections()) {
+        const command_spec& other = *one;
         const auto section = file.find(other.path);
         if (section == file.end() || other.path == used.path) continue;
+        if (used.takes_schemas && one == &schemas_section()) continue;
         std::vector<given_value> known;
         std::ranges::copy_if(section->second, std::back_inserter(known), [](const given_value& v) {
             return !v.open;
@@ -334,14 +337,19 @@ int run_program(std::vector<std::string> words) {
     }
     config_values file;
     for (const given_value& flag : line.flags) {
-        if (line.command->configurable && flag.option == "config") {
+        if (flag.option == "config") {
             file = read_config(flag.text, process_environment(), found, line.command->path);
             check_other_sections(*line.command, file, found);
         }
     }
-    const settings values =
+    settings values =
         settings::resolve(*line.command, file[std::string{line.command->path}], line.flags, true, found);
     if (line.command->check != nullptr) line.command->check(values, found);
+    if (const auto section = file.find(schemas_section().path);
+        section != file.end() && line.command->takes_schemas) {
+        values.attach_schemas(settings::resolve(schemas_section(), section->second, {}, false, found));
+        schemas_section().check(*values.schemas(), found);
+    }
     if (!found.empty()) {
         print_faults(line, found);
         return code(found.status());

@@ -2,8 +2,10 @@
 
 #include "option.hpp"
 #include "record/bytes_text.hpp"
+#include "schemas_section.hpp"
 #include "text/nearest.hpp"
 #include "units.hpp"
+#include "yaml_tree.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +20,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 namespace millrace::app {
@@ -26,62 +27,6 @@ namespace millrace::app {
 namespace {
 
 constexpr std::size_t faults_max = 50;
-
-struct yaml_node {
-    enum class kind : std::uint8_t { null, scalar, list, map, alias };
-
-    kind what{kind::null};
-    YAML::Mark mark;
-    std::string text;
-    std::vector<yaml_node> items;  ///< Of a map: key, value, key, value.
-};
-
-/// Builds the upper levels of the tree; what lies below a value is dropped. Aliases are not followed.
-class tree_builder final : public YAML::EventHandler {
-public:
-    using kind = yaml_node::kind;
-
-    void OnDocumentStart(const YAML::Mark&) override {}
-    void OnDocumentEnd() override {}
-    void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add({kind::null, mark, {}, {}}); }
-    void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { add({kind::alias, mark, {}, {}}); }
-    void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& text)
-        override {
-        add({kind::scalar, mark, text, {}});
-    }
-    void OnSequenceStart(
-        const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value
-    ) override {
-        open_.push_back({kind::list, mark, {}, {}});
-    }
-    void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value)
-        override {
-        open_.push_back({kind::map, mark, {}, {}});
-    }
-    void OnSequenceEnd() override { close(); }
-    void OnMapEnd() override { close(); }
-
-    [[nodiscard]] const yaml_node& root() const noexcept { return root_; }
-
-private:
-    static constexpr std::size_t levels = 3;  // The document, its sections, and lists of values.
-
-    void add(yaml_node node) {
-        if (open_.empty())
-            root_ = std::move(node);
-        else if (open_.size() <= levels)
-            open_.back().items.push_back(std::move(node));
-    }
-
-    void close() {
-        yaml_node node = std::move(open_.back());
-        open_.pop_back();
-        add(std::move(node));
-    }
-
-    std::vector<yaml_node> open_;
-    yaml_node root_;
-};
 
 std::string_view in_words(yaml_node::kind what) {
     switch (what) {
@@ -166,12 +111,12 @@ public:
         std::set<std::string_view> seen;
         for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
             const yaml_node& name = root.items[i];
-            const command_spec* command = find_command(name.text);
+            const command_spec* command = find_section(name.text);
             if (name.what != kind::scalar) {
                 complain(
                     name.mark, fmt::format("expected the name of a section, found {}", in_words(name.what))
                 );
-            } else if (command == nullptr || !command->configurable) {
+            } else if (command == nullptr) {
                 complain(
                     name.mark,
                     fmt::format("unknown section {}{}", in_quotes(name.text), did_you_mean(name.text, names))
@@ -191,9 +136,8 @@ public:
 private:
     static std::vector<std::string_view> section_names() {
         std::vector<std::string_view> names;
-        for (const command_spec& command : commands()) {
-            if (command.configurable) names.push_back(command.path);
-        }
+        for (const command_spec* const section : sections())
+            names.push_back(section->path);
         return names;
     }
 
@@ -258,6 +202,7 @@ private:
         if (value.what == kind::alias) {
             return complain(value.mark, "aliases are not supported; write the value out");
         }
+        if (option.kind == option_kind::rules) return take_rules(key, value);
         if (value.what == kind::list && option.many && !in_list) {
             for (const yaml_node& item : value.items)
                 take_value(command, option, key, item, true);
@@ -274,12 +219,112 @@ private:
             found_.note_unread();  // it may have taken in the keys behind it
             return complain(value.mark, why);
         }
-        bool open = !used_.empty() && used_ != command.path;
-        auto filled = fill(key.text, value, open);
-        if (!filled) return;
-        values_[std::string{command.path}].push_back(
-            {std::string{option.name}, std::move(*filled), value.text, place(value.mark), open}
+        add_value(
+            command, {.option = std::string{option.name}, .text = {}, .shown = {}, .where = {}}, key, value
         );
+    }
+
+    void add_value(
+        const command_spec& command, given_value made, const yaml_node& key, const yaml_node& value
+    ) {
+        const command_spec* const user = find_command(used_);
+        const bool shared = &command == &schemas_section() && user != nullptr && user->takes_schemas;
+        made.open = !used_.empty() && used_ != command.path && !shared;
+        auto filled = fill(key.text, value, made.open);
+        if (!filled) return;
+        made.text = std::move(*filled);
+        made.shown = value.text;
+        made.where = place(value.mark);
+        values_[std::string{command.path}].push_back(std::move(made));
+    }
+
+    void take_rules(const yaml_node& key, const yaml_node& value) {
+        if (value.what != kind::list) {
+            return complain(
+                value.what == kind::null ? key.mark : value.mark,
+                fmt::format(
+                    "{} must be a list of rules, each with its topic, not {}", key.text, in_words(value.what)
+                )
+            );
+        }
+        for (std::size_t i = 0; i < value.items.size(); ++i)
+            take_mapping(value.items[i], "a rule", {}, rule_keys(), i);
+    }
+
+    /// A rule, or one of the two mappings in it.
+    void take_mapping(
+        const yaml_node& body,
+        std::string_view what,
+        const std::string& path,
+        std::span<const option_spec> known,
+        std::size_t rule
+    ) {
+        if (body.what != kind::map)
+            return complain(
+                body.mark, fmt::format("{} must hold keys and values, not {}", what, in_words(body.what))
+            );
+        std::vector<std::string> names;
+        for (const option_spec& option : known)
+            names.push_back(config_key(option.name));
+        std::set<std::string_view> seen;
+        for (std::size_t i = 0; i + 1 < body.items.size(); i += 2) {
+            const yaml_node& key = body.items[i];
+            const auto at = std::find(names.begin(), names.end(), key.text);
+            if (key.what != kind::scalar || at == names.end()) {
+                const std::vector<std::string_view> candidates(names.begin(), names.end());
+                complain(
+                    key.mark,
+                    fmt::format(
+                        "unknown key {} in {}{}",
+                        in_quotes(key.text),
+                        what,
+                        did_you_mean(key.text, candidates)
+                    )
+                );
+            } else if (!seen.insert(key.text).second) {
+                complain(key.mark, fmt::format("key \"{}\" is there twice in {}", key.text, what));
+            } else {
+                take_of_rule(
+                    known[static_cast<std::size_t>(at - names.begin())], path, key, body.items[i + 1], rule
+                );
+            }
+        }
+        if (path.empty() && !seen.contains("topic"))
+            complain(body.mark, "a rule without its topic; `*` is each");
+    }
+
+    void take_of_rule(
+        const option_spec& option,
+        const std::string& path,
+        const yaml_node& key,
+        const yaml_node& value,
+        std::size_t rule
+    ) {
+        const bool is_part = path.empty() && option.name != "topic";
+        if (is_part && value.what == kind::map)
+            return take_mapping(
+                value,
+                key.text == "key" ? "the key of a rule" : "the value of a rule",
+                key.text + ".",
+                coding_keys(),
+                rule
+            );
+        if (value.what != kind::scalar) {
+            return complain(
+                value.what == kind::null ? key.mark : value.mark,
+                fmt::format("{} must have one value, not {}", key.text, in_words(value.what))
+            );
+        }
+        if (const auto why = beyond_its_line(lines_, value); !why.empty()) {
+            found_.note_unread();
+            return complain(value.mark, why);
+        }
+        // `value: avro` is short for its mode.
+        given_value made{.option = "rules", .text = {}, .shown = {}, .where = {}};
+        made.rule = rule;
+        made.key = is_part ? key.text + ".mode" : path + key.text;
+        made.leaf = is_part ? &coding_keys().front() : &option;
+        add_value(schemas_section(), std::move(made), key, value);
     }
 
     /// Replaces each `${ENV:NAME}`; with `open`, leaves it, and says whether there is one.

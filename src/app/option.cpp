@@ -2,6 +2,7 @@
 
 #include "commands/commands.hpp"
 #include "record/bytes_text.hpp"
+#include "schemas_section.hpp"
 #include "text/nearest.hpp"
 #include "units.hpp"
 
@@ -77,6 +78,14 @@ std::string misfit_of_range(const option_spec& option, std::string_view value, R
     return {};
 }
 
+std::string misfit_of_version(std::string_view value) {
+    constexpr std::uint64_t most = 2'147'483'647;
+    if (value == "latest" || value == "header") return {};
+    const auto number = parse_count(value);
+    if (number && *number >= 1 && *number <= most) return {};
+    return fmt::format("{} is neither latest nor header nor a number from 1", in_quotes(value));
+}
+
 }  // namespace
 
 std::span<const command_spec> commands() {
@@ -100,6 +109,21 @@ const command_spec* find_command(std::string_view path) {
         if (command.path == path) return &command;
     }
     return nullptr;
+}
+
+std::vector<const command_spec*> sections() {
+    std::vector<const command_spec*> all;
+    for (const command_spec& command : commands()) {
+        if (command.configurable) all.push_back(&command);
+    }
+    all.push_back(&schemas_section());
+    return all;
+}
+
+const command_spec* find_section(std::string_view name) {
+    const auto all = sections();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto* s) { return s->path == name; });
+    return found == all.end() ? nullptr : *found;
 }
 
 const option_spec* find_option(const command_spec& command, std::string_view name) {
@@ -145,6 +169,10 @@ std::string misfit(const option_spec& option, std::string_view value) {
             return misfit_of_range(option, value, parse_seconds);
         case option_kind::bytes:
             return misfit_of_range(option, value, parse_bytes);
+        case option_kind::version:
+            return misfit_of_version(value);
+        case option_kind::rules:
+            break;
     }
     return {};
 }

@@ -23,6 +23,8 @@ enum class option_kind : std::uint8_t {
     duration,  ///< A number and a unit.
     seconds,   ///< As `duration`; a number without a unit is seconds.
     bytes,     ///< A size with a unit.
+    version,   ///< `latest`, `header` or a whole number from 1.
+    rules,     ///< A list of mappings; only in a file.
 };
 
 struct option_spec {
@@ -40,6 +42,7 @@ struct option_spec {
     bool positional{false};  ///< The value may stand without the option's name.
     bool rest{false};        ///< Takes every word that nothing else takes, as it is.
     bool in_file{true};      ///< May stand in a configuration file.
+    bool secret{false};      ///< Never shown, unless as the name of a variable of the environment.
 };
 
 struct command_spec {
@@ -56,6 +59,9 @@ struct command_spec {
 
     /// Has a section in the configuration file, and `--config`.
     bool configurable{false};
+
+    /// Uses the section `schemas` of the file, too.
+    bool takes_schemas{false};
 };
 
 /// All commands, in the order of help.
@@ -63,6 +69,11 @@ struct command_spec {
 
 /// Null when there is none of that path.
 [[nodiscard]] const command_spec* find_command(std::string_view path);
+
+/// What a section of the configuration file is read by: a command, or what several of them share.
+[[nodiscard]] const command_spec* find_section(std::string_view name);
+[[nodiscard]] std::vector<const command_spec*> sections();
+
 [[nodiscard]] const option_spec* find_option(const command_spec& command, std::string_view name);
 
 /// `drain-limit` as it stands in a file: `drain_limit`.

@@ -1,6 +1,7 @@
 #include "reference.hpp"
 
 #include "option.hpp"
+#include "schemas_section.hpp"
 
 #include <algorithm>
 
@@ -30,6 +31,10 @@ std::string_view unit_of(option_kind kind) {
             return "duration, or seconds";
         case option_kind::bytes:
             return "size";
+        case option_kind::version:
+            return "`latest`, `header` or a number";
+        case option_kind::rules:
+            return "mappings";
     }
     return "";
 }
@@ -68,22 +73,24 @@ std::string row_of(const option_spec& option) {
     );
 }
 
+std::string table_of(std::string_view title, std::span<const option_spec> options) {
+    std::string out = fmt::format(
+        "### {}\n\n| key | value | default | limits | meaning | example |\n|---|---|---|---|---|---|\n", title
+    );
+    for (const option_spec& option : options) {
+        if (option.in_file) out += row_of(option);
+    }
+    return out + '\n';
+}
+
 }  // namespace
 
 std::string config_reference() {
     std::string out;
-    for (const command_spec& command : commands()) {
-        if (!command.configurable) continue;
-        out += fmt::format(
-            "### `{}:`\n\n| key | value | default | limits | meaning | example "
-            "|\n|---|---|---|---|---|---|\n",
-            command.path
-        );
-        for (const option_spec& option : command.options) {
-            if (option.in_file) out += row_of(option);
-        }
-        out += '\n';
-    }
+    for (const command_spec* const section : sections())
+        out += table_of(fmt::format("`{}:`", section->path), section->options);
+    out += table_of("A rule of `schemas:`", rule_keys());
+    out += table_of("`value:` and `key:` of a rule", coding_keys());
     return out;
 }
 

@@ -30,30 +30,40 @@ bool names(std::string_view text, std::string_view key) {
     return false;
 }
 
+/// A secret that comes from the environment is still its name.
+std::string hidden(std::string_view shown) {
+    constexpr std::string_view begin = "${ENV:";
+    const bool is_name = shown.starts_with(begin) && shown.find('}') == shown.size() - 1;
+    return is_name ? std::string{shown} : "***";
+}
+
 /// Takes the values of one source; the later source replaces what the earlier one gave.
 void take(setting& into, std::span<const given_value> source, faults& found) {
     bool first = true;
     for (const given_value& value : source) {
         if (value.option != into.option->name) continue;
-        if (const std::string why = misfit(*into.option, value.text); !why.empty()) {
-            found.add(fmt::format("{}: {}", name_of(*into.option, value.where), why));
+        const option_spec& option = value.leaf != nullptr ? *value.leaf : *into.option;
+        if (const std::string why = misfit(option, value.text); !why.empty()) {
+            found.add(fmt::format("{}: {}", name_of(option, value.where), why));
             continue;
         }
         if (!first && !into.option->many) {
             found.add(fmt::format("{} is given twice; give it once", name_of(*into.option, value.where)));
             continue;
         }
-        const std::string shown = without_secrets(value.shown);
+        const std::string shown = into.option->secret ? hidden(value.shown) : without_secrets(value.shown);
         into.shown = first ? shown : into.shown + ", " + shown;
         if (first) {
             into.values.clear();
             into.places.clear();
+            into.parts.clear();
         }
         first = false;
         into.values.push_back(value.text);
         into.given = true;
         into.where = value.where;
         into.places.push_back(value.where);
+        if (value.leaf != nullptr) into.parts.push_back(value);
         into.origin = value.where.empty() ? "flag" : value.where.substr(0, value.where.rfind(':'));
     }
 }
@@ -139,6 +149,10 @@ settings settings::resolve(
     }
     follow_bounds(out.settings_);
     return out;
+}
+
+void settings::attach_schemas(settings section) {
+    schemas_ = std::make_shared<const settings>(std::move(section));
 }
 
 const setting& settings::find(std::string_view name) const {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,11 @@ struct given_value {
     std::string shown;  ///< As it was written: a secret from the environment is still its name.
     std::string where;  ///< `FILE:LINE:COLUMN`; empty for a flag.
     bool open{false};   ///< It names variables of the environment that were not looked up.
+
+    // Of a value within a rule.
+    std::size_t rule{0};               ///< Which one, from 0.
+    std::string key{};                 ///< `topic`, `value.mode`.
+    const option_spec* leaf{nullptr};  ///< What the value is to be.
 };
 
 struct setting {
@@ -32,6 +38,7 @@ struct setting {
     std::string origin;  ///< `default`, `flag`, `FILE:LINE`, or `as KEY`, whose value it follows.
     std::string where;   ///< `FILE:LINE:COLUMN` of the last value; empty unless it comes from a file.
     std::vector<std::string> places{};  ///< The same of each value.
+    std::vector<given_value> parts{};   ///< Of rules.
     bool given{false};
 };
 
@@ -56,10 +63,17 @@ public:
     [[nodiscard]] bool flag(std::string_view name) const;
     [[nodiscard]] std::string text(std::string_view name) const;
     [[nodiscard]] const std::vector<std::string>& list(std::string_view name) const;
+    [[nodiscard]] const std::vector<given_value>& parts(std::string_view name) const {
+        return find(name).parts;
+    }
     [[nodiscard]] std::uint64_t count(std::string_view name) const;
     [[nodiscard]] double share(std::string_view name) const;
     [[nodiscard]] nanoseconds duration(std::string_view name) const;
     [[nodiscard]] std::uint64_t bytes(std::string_view name) const;
+
+    /// Of the section `schemas`; null when the file has none, or there is no file.
+    [[nodiscard]] const settings* schemas() const noexcept { return schemas_.get(); }
+    void attach_schemas(settings section);
 
     /// How a message names an option: by the place of its value in the file, else as a flag.
     [[nodiscard]] std::string named(std::string_view name) const;
@@ -76,6 +90,7 @@ private:
 
     const command_spec* command_{nullptr};
     std::vector<setting> settings_;
+    std::shared_ptr<const settings> schemas_;
 };
 
 }  // namespace millrace::app

@@ -1,5 +1,6 @@
 #include "translate.hpp"
 
+#include "schemas_section.hpp"
 #include "units.hpp"
 
 #include <fmt/format.h>
@@ -51,6 +52,7 @@ relay_settings relay_settings_of(const settings& values) {
     out.sink = values.text("sink");
     out.outbox_id = values.text("outbox-id");
     out.idle_partition = values.duration("idle-partition");
+    if (values.schemas() != nullptr) out.schemas = schema_settings_of(*values.schemas());
     out.tuning = relay_options_of(values);
     out.leadership = leadership_options_of(values);
     out.fleet_state = values.text("fleet-state");

@@ -5,8 +5,10 @@
 #include "json_text.hpp"
 #include "output.hpp"
 #include "reference.hpp"
+#include "schemas_section.hpp"
 #include "settings.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -30,14 +32,21 @@ std::vector<settings> resolve_file(
     const config_values& values, std::string_view command, std::span<const given_value> flags, faults& found
 ) {
     std::vector<settings> out;
-    for (const command_spec& candidate : commands()) {
+    const command_spec* const called = find_command(command);
+    for (const command_spec* const one : sections()) {
+        const command_spec& candidate = *one;
         const auto section = values.find(candidate.path);
-        const bool wanted =
-            candidate.configurable && (command.empty() ? section != values.end() : candidate.path == command);
-        if (!wanted) continue;
+        const bool there = section != values.end();
+        const bool shared = one == &schemas_section();
+        const bool with_called = shared ? there && called != nullptr && called->takes_schemas : one == called;
+        if (!(command.empty() ? there : with_called)) continue;
         const std::vector<given_value> none;
         out.push_back(settings::resolve(
-            candidate, section == values.end() ? none : section->second, flags, false, found
+            candidate,
+            there ? section->second : none,
+            shared ? std::span<const given_value>{} : flags,
+            false,
+            found
         ));
         if (candidate.check != nullptr) candidate.check(out.back(), found);
     }
@@ -68,6 +77,15 @@ std::vector<explained> explain(const std::vector<settings>& sections) {
     for (const settings& section : sections) {
         for (const setting& s : section.all()) {
             if (!s.option->in_file) continue;
+            for (const given_value& part : s.parts) {
+                rows.push_back(
+                    {std::string{section.command().path},
+                     fmt::format("rules[{}].{}", part.rule, part.key),
+                     part.shown,
+                     part.where.substr(0, part.where.rfind(':'))}
+                );
+            }
+            if (!s.parts.empty()) continue;
             rows.push_back(
                 {std::string{section.command().path},
                  config_key(s.option->name),
@@ -103,9 +121,14 @@ exit_status explain_file(const settings& values) {
     std::vector<std::string> words = values.list("words");
     // Flags without a command are of the only one that the file has.
     const bool only_flags = !words.empty() && words.front().starts_with('-');
-    if (only_flags && read.size() == 1) words.insert(words.begin(), read.begin()->first);
+    const auto of_command = std::find_if(read.begin(), read.end(), [](const auto& section) {
+        return section.first != schemas_section().path;
+    });
+    const bool one_command =
+        of_command != read.end() && read.size() - read.count(schemas_section().path) == 1;
+    if (only_flags && one_command) words.insert(words.begin(), of_command->first);
     command_line line;
-    if (only_flags && read.size() != 1) {
+    if (only_flags && !one_command) {
         found.add(fmt::format(
             "{0} needs its command: write millrace config explain FILE relay {0} ... or consume {0} ...",
             words.front()

@@ -486,7 +486,8 @@ void add_relay_commands(std::vector<command_spec>& list) {
          .options = std::move(options),
          .check = check_relay,
          .run = run_relay,
-         .configurable = true}
+         .configurable = true,
+         .takes_schemas = true}
     );
 }
 
