@@ -43,6 +43,7 @@ std::vector<figure> figures_of(const relay_status& s) {
         ),
         gauge("memory_bytes", "Bytes of rows in memory", s.bytes_in_memory),
         gauge("gaps", "Ranges of ids that may still be filled", s.gaps),
+        gauge("awaiting", "Rows that wait for a schema, with those behind them in their lanes", s.awaiting),
         gauge(
             "backlog",
             "Rows in the outbox, estimated from the span of their ids",
@@ -58,6 +59,19 @@ std::vector<figure> figures_of(const relay_status& s) {
             "Transactions that could still fill a gap, 10 at most",
             of_look([](const outbox_look& l) { return static_cast<double>(l.holders.size()); })
         ),
+    };
+}
+
+std::vector<figure> figures_of(const schema_status& s) {
+    return {
+        total("requests_total", "Requests to the schema registry", s.requests),
+        total("answers_total", "Schemas that came", s.answers),
+        gauge("cached", "Schemas in memory, by subject and version", s.cached),
+        gauge("cached_bytes", "Bytes of them, with what was made of them", s.cached_bytes),
+        gauge("wanted", "Schemas that are waited for", s.wanted),
+        total("stale_uses_total", "Uses of a latest version whose time was over", s.stale_uses),
+        total("dropped_total", "Schemas that had to go for others", s.dropped),
+        gauge("trouble", "1 while the registry gives no schemas", s.trouble.empty() ? 0.0 : 1.0),
     };
 }
 

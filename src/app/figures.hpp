@@ -11,7 +11,7 @@
 namespace millrace::app {
 
 struct figure {
-    std::string_view name;  ///< Without `millrace_relay_`, `millrace_consumer_` or `millrace_shard_`.
+    std::string_view name;  ///< Without `millrace_relay_`, `millrace_schema_`, ....
     std::string_view help;
     bool counter{false};
     std::optional<double> value;  ///< Nothing while it is unknown.
@@ -19,6 +19,7 @@ struct figure {
 
 /// Always the same figures in the same order, whatever is unknown.
 [[nodiscard]] std::vector<figure> figures_of(const relay_status& s);
+[[nodiscard]] std::vector<figure> figures_of(const schema_status& s);
 [[nodiscard]] std::vector<figure> figures_of(const consumer_status& s);
 [[nodiscard]] std::vector<figure> figures_of(const shard_progress& s);
 

@@ -34,7 +34,7 @@ std::string_view unit_of(option_kind kind) {
         case option_kind::version:
             return "`latest`, `header` or a number";
         case option_kind::rules:
-            return "mappings";
+            return "mapping";
     }
     return "";
 }

@@ -163,9 +163,10 @@ std::span<const option_spec> rule_keys() {
          .example = "orders",
          .required = true},
         {.name = "value",
+         .kind = kind::rules,
          .meaning = "What is done to the value: a mode, or a mapping of the keys below",
          .example = "{mode: avro, version: 3}"},
-        {.name = "key", .meaning = "The same of the key", .example = "none"},
+        {.name = "key", .kind = kind::rules, .meaning = "The same of the key", .example = "none"},
     };
     return keys;
 }

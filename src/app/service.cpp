@@ -87,6 +87,26 @@ std::string outbox_json(const relay_status& s) {
     );
 }
 
+std::string schemas_json(const schema_status& s) {
+    std::string failures;
+    for (const auto& of : s.failed)
+        failures += fmt::format("{}{}:{}", failures.empty() ? "" : ",", json_string(of.kind), of.count);
+    return fmt::format(
+        R"(,"schemas":{{{},"failures":{{{}}},"why":{}}})",
+        figures_json(figures_of(s), ""),
+        failures,
+        s.trouble.empty() ? "null" : json_string(s.trouble)
+    );
+}
+
+metric schema_failures(const schema_status& s) {
+    metric out{
+        "millrace_schema_failures_total", "Requests without a schema, by the kind of the failure", true, {}};
+    for (const auto& of : s.failed)
+        out.samples.push_back({{{"kind", of.kind}}, static_cast<double>(of.count)});
+    return out;
+}
+
 std::string shard_json(const shard_progress& s) {
     return fmt::format(R"({{"shard":{},{}}})", json_string(s.shard.value()), figures_json(figures_of(s), ""));
 }
@@ -178,6 +198,12 @@ std::vector<metric> service::metrics() const {
         all.push_back(std::move(transactions));
         all.push_back(std::move(statements));
     }
+    if (sum_.schemas) {
+        std::vector<metric> of_schemas;
+        add(of_schemas, "millrace_schema_", figures_of(*sum_.schemas), {});
+        std::move(of_schemas.begin(), of_schemas.end(), std::back_inserter(all));
+        all.push_back(schema_failures(*sum_.schemas));
+    }
     all.push_back(
         {"millrace_ready", "1 when /readyz says yes", false, {{{}, why_not_ready().empty() ? 1.0 : 0.0}}}
     );
@@ -211,11 +237,12 @@ std::string service::status_json() const {
     for (const relay_status& s : outboxes_)
         outboxes += (outboxes.empty() ? "" : ",") + outbox_json(believed(s));
     return fmt::format(
-        "{{{},\"relay_last_error\":{},\"ready\":{},\"outboxes\":[{}]}}\n",
+        "{{{},\"relay_last_error\":{},\"ready\":{},\"outboxes\":[{}]{}}}\n",
         figures_json(figures_of(believed(sum_)), "relay_"),
         error_json(sum_.last_error),
         ready,
-        outboxes
+        outboxes,
+        sum_.schemas ? schemas_json(*sum_.schemas) : ""
     );
 }
 
