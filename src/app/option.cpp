@@ -94,6 +94,7 @@ std::span<const command_spec> commands() {
         add_relay_commands(list);
         add_consume_commands(list);
         add_outbox_commands(list);
+        add_outbox_check_command(list);
         add_dead_letter_commands(list);
         add_stream_commands(list);
         add_group_commands(list);

@@ -7,14 +7,10 @@
 
 namespace millrace::app {
 
-namespace {
-
 poison_policy policy_of(const std::string& text) {
     if (text == "park-row") return poison_policy::park_row;
     return text == "stop" ? poison_policy::stop : poison_policy::park_key;
 }
-
-}  // namespace
 
 relay_options relay_options_of(const settings& values) {
     relay_options o;

@@ -15,6 +15,7 @@
 
 namespace millrace::app {
 
+[[nodiscard]] poison_policy policy_of(const std::string& text);
 [[nodiscard]] relay_options relay_options_of(const settings& values);
 [[nodiscard]] leadership_options leadership_options_of(const settings& values);
 [[nodiscard]] relay_settings relay_settings_of(const settings& values);

@@ -13,7 +13,7 @@ namespace millrace::schema_adapters {
 
 /// As `open_schemas`.
 [[nodiscard]] result<std::shared_ptr<schema::row_coder>> open_coder(
-    const schema_settings& settings, host& home
+    const schema_settings& settings, host& home, schema::registering may = schema::registering::allowed
 );
 
 }  // namespace millrace::schema_adapters

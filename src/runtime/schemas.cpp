@@ -90,12 +90,14 @@ result<void> schema_settings::validate() const {
 
 namespace schema_adapters {
 
-result<std::shared_ptr<schema::row_coder>> open_coder(const schema_settings& settings, host& home) {
+result<std::shared_ptr<schema::row_coder>> open_coder(
+    const schema_settings& settings, host& home, schema::registering may
+) {
     auto registry = registry::connect_registry(home, registry_options_of(settings));
     if (!registry) return tl::unexpected(std::move(registry.error()));
     auto source =
         std::make_unique<registry::schema_source>(home, std::move(*registry), cache_options_of(settings));
-    auto rules = schema::prepare_rules(settings.rules, *source);
+    auto rules = schema::prepare_rules(settings.rules, *source, may);
     if (!rules) return tl::unexpected(std::move(rules.error()));
     schema::row_coder_limits limits;
     limits.compiled_bytes_max = settings.cache_bytes;

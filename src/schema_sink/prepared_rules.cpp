@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -56,24 +57,47 @@ registry::schema_type type_of(schema_format format) {
     return registry::schema_type::json;
 }
 
-result<void> read_schema_file(prepared_part& of, registry::schema_source& source) {
+registry::schema_pointer unregistered_schema(registry::schema_text text, std::uint32_t id) {
+    auto self = std::make_shared<registry::registered_schema>();
+    self->id = id;
+    self->guid = "00000000-0000-0000-0000-000000000000";
+    self->schema = std::make_shared<registry::schema_text>(std::move(text));
+    auto whole = std::make_shared<registry::resolved_schema>();
+    whole->self = std::move(self);
+    return whole;
+}
+
+struct surroundings {
+    registry::schema_source& source;
+    registering may;
+    std::uint32_t unregistered{0};
+};
+
+result<void> read_schema_file(prepared_part& of, surroundings& with) {
     const auto& rule = of.rule;
     auto text = read_file(rule.schema_file);
     if (!text) return tl::unexpected(std::move(text.error()));
     auto name = name_of_type(format_of(rule), *text);
     if (!name) return unusable(rule.schema_file, name.error().detail);
     of.file_record = std::move(*name);
-    if (rule.auto_register) {
-        of.given = source.given({type_of(format_of(rule)), std::move(*text), {}}, true);
+    if (!rule.auto_register) return {};
+    registry::schema_text schema{type_of(format_of(rule)), std::move(*text), {}};
+    if (with.may == registering::allowed) {
+        of.given = with.source.given(std::move(schema), true);
+    } else {
+        of.unregistered = unregistered_schema(
+            std::move(schema),
+            static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max()) - with.unregistered++
+        );
     }
     return {};
 }
 
-result<prepared_part> prepare(const coding_rule& rule, record_part part, registry::schema_source& source) {
+result<prepared_part> prepare(const coding_rule& rule, record_part part, surroundings& with) {
     prepared_part out{.rule = rule, .file_record = {}};
     if (out.does_nothing()) return out;
     if (!rule.schema_file.empty()) {
-        if (auto read = read_schema_file(out, source); !read) return tl::unexpected(std::move(read.error()));
+        if (auto read = read_schema_file(out, with); !read) return tl::unexpected(std::move(read.error()));
     }
     // Any topic shows whether the name of a record is missing.
     if (auto subject = subject_of(rule, part, "TOPIC", out.file_record); !subject)
@@ -92,15 +116,16 @@ result<prepared_part> prepare(const coding_rule& rule, record_part part, registr
 }  // namespace
 
 result<std::vector<prepared_rule>> prepare_rules(
-    std::span<const topic_rule> rules, registry::schema_source& source
+    std::span<const topic_rule> rules, registry::schema_source& source, registering may
 ) {
     if (auto valid = check_rules(rules); !valid) return tl::unexpected(std::move(valid.error()));
+    surroundings with{source, may};
     std::vector<prepared_rule> out;
     out.reserve(rules.size());
     for (const auto& rule : rules) {
-        auto value = prepare(rule.value, record_part::value, source);
+        auto value = prepare(rule.value, record_part::value, with);
         if (!value) return tl::unexpected(std::move(value.error()));
-        auto key = prepare(rule.key, record_part::key, source);
+        auto key = prepare(rule.key, record_part::key, with);
         if (!key) return tl::unexpected(std::move(key.error()));
         out.push_back({rule.topic, std::move(*value), std::move(*key)});
     }

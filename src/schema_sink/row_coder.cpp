@@ -156,7 +156,8 @@ result<schema_use*> row_coder::schema_for(topic_coding& topic, part_coding& of, 
     const auto chosen = choose(topic, of, row);
     if (!chosen) return chosen;
     auto& use = **chosen;
-    const auto found = source_->find(of.subject, use.choice);
+    const auto found = of.rule->unregistered ? registry::found_schema{of.rule->unregistered}
+                                             : source_->find(of.subject, use.choice);
     if (found.schema) {
         if (found.schema != use.known) make_ready(of, use, found.schema);
         if (use.fault) return tl::unexpected(*use.fault);

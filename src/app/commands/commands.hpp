@@ -13,6 +13,7 @@ namespace millrace::app {
 void add_relay_commands(std::vector<command_spec>& list);
 void add_consume_commands(std::vector<command_spec>& list);
 void add_outbox_commands(std::vector<command_spec>& list);
+void add_outbox_check_command(std::vector<command_spec>& list);
 void add_dead_letter_commands(std::vector<command_spec>& list);
 void add_stream_commands(std::vector<command_spec>& list);
 void add_group_commands(std::vector<command_spec>& list);
@@ -25,6 +26,7 @@ void add_version_command(std::vector<command_spec>& list);
 [[nodiscard]] option_spec group_option();
 [[nodiscard]] option_spec state_option();
 [[nodiscard]] option_spec json_option();
+[[nodiscard]] option_spec poison_option();
 [[nodiscard]] option_spec wait_option();
 [[nodiscard]] milliseconds wait_of(const settings& values);
 

@@ -54,6 +54,16 @@ option_spec json_option() {
         .in_file = false};
 }
 
+option_spec poison_option() {
+    return {
+        .name = "on-poison",
+        .kind = option_kind::choice,
+        .placeholder = "POLICY",
+        .fallback = "park-key",
+        .meaning = "What becomes of a row that the sink will never take",
+        .choices = "park-row|park-key|stop"};
+}
+
 option_spec wait_option() {
     return time_option(
         "wait", "5s", "0s", "10m", "Fail when another process keeps the database locked for so long"

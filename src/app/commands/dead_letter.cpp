@@ -1,4 +1,5 @@
 #include "adapters.hpp"
+#include "bytes_shown.hpp"
 #include "commands.hpp"
 #include "json_text.hpp"
 #include "output.hpp"
@@ -68,13 +69,6 @@ dead_selection selection_of(const settings& values) {
     return out;
 }
 
-/// `"key":"text"`, `"key_base64":"..."` or `"key":null`.
-std::string field_json(std::string_view name, const std::optional<std::string>& bytes) {
-    if (!bytes) return fmt::format("\"{}\":null", name);
-    if (is_utf8(*bytes)) return fmt::format("\"{}\":{}", name, json_string(*bytes));
-    return fmt::format("\"{}_base64\":\"{}\"", name, to_base64(*bytes));
-}
-
 std::string headers_json(const std::vector<header>& headers) {
     std::string out = "[";
     for (const header& h : headers) {
@@ -118,12 +112,6 @@ std::string dead_json(const dead_event& d, bool whole) {
         }
     }
     return out + "}";
-}
-
-/// Bytes for a table: text as it is, anything else as base64.
-std::string shown(const std::optional<std::string>& bytes) {
-    if (!bytes) return "-";
-    return is_utf8(*bytes) ? in_quotes(*bytes) : "base64:" + to_base64(*bytes);
 }
 
 exit_status list_dead(const settings& values) {
