@@ -9,6 +9,7 @@
 
 #include <millrace/handler.hpp>
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -93,6 +94,8 @@ public:
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override {
         return inner_->suspect(row);
     }
+    [[nodiscard]] bool awaits(const outbox_row& row) const override { return inner_->awaits(row); }
+    void watch(std::function<void()> changed) override { inner_->watch(std::move(changed)); }
     [[nodiscard]] capacity limits() const override { return inner_->limits(); }
 
 protected:

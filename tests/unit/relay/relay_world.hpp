@@ -7,6 +7,7 @@
 #include "unit/remembered_log.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,9 @@ struct relay_settings {
     std::uint64_t seed{1};
     relay_options relay{};
     sink_options sink{};
+
+    /// What the driver publishes to instead; it hands on to the fake.
+    std::function<std::unique_ptr<event_sink>(host&, event_sink&)> around{};
 };
 
 class relay_world {
@@ -34,7 +38,9 @@ public:
         table.observe([this](outbox_table::change what, const stored_row& row) { changed(what, row); });
         source = std::make_unique<fake_outbox>(table, world, host, random, outbox_faults);
         sink = std::make_unique<fake_sink>(service, world, host, random, sink_faults, sink_plan_);
-        driver = std::make_unique<relay_driver>(host, *source, *sink, s.relay, [this] { return may_act; });
+        if (s.around) outer = s.around(host, *sink);
+        auto& target = outer ? *outer : static_cast<event_sink&>(*sink);
+        driver = std::make_unique<relay_driver>(host, *source, target, s.relay, [this] { return may_act; });
         driver->on_stopped([this](const error& why) { stopped = why; });
     }
 
@@ -69,6 +75,7 @@ public:
     sink_service service;
     std::unique_ptr<fake_outbox> source;
     std::unique_ptr<fake_sink> sink;
+    std::unique_ptr<event_sink> outer;
     std::unique_ptr<relay_driver> driver;
     bool may_act{true};
     std::optional<error> stopped;
@@ -79,7 +86,7 @@ public:
     std::vector<std::string> broken;  ///< Promises.
     std::uint64_t duplicates{0};
 
-private:
+    /// What the sink has appended; the service tells it, unless a test observes that itself.
     void appended(const outbox_row& row) {
         if (appends[row.id]++ > 0) {
             ++duplicates;
@@ -96,6 +103,7 @@ private:
         open.erase(row.id);
     }
 
+private:
     void changed(outbox_table::change what, const stored_row& row) {
         const auto lane = lane_of(row);
         switch (what) {
