@@ -46,7 +46,9 @@ public:
 
     [[nodiscard]] std::optional<error> trouble() const override {
         const auto* const why = coder_->source().trouble();
-        return why == nullptr ? std::nullopt : std::optional(why->why);
+        if (why == nullptr) return std::nullopt;
+        // Whatever it is, it is waited out.
+        return error{errc::unavailable, retry_advice::after_delay, false, why->why.detail};
     }
 
     [[nodiscard]] schema_status status() const override {

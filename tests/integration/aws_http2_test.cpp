@@ -1,6 +1,6 @@
 // Many requests on one connection of HTTP/2 that is slow, or whose packets go nowhere.
 #include "client.hpp"
-#include "http/curl_http.hpp"
+#include "curl_http.hpp"
 #include "integration/aws_outcome.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/private_servers.hpp"
