@@ -1,13 +1,13 @@
 // Against a real registry, and real TLS.
 #include "curl_http.hpp"
 #include "integration/schema_registry_fixture.hpp"
+#include "integration/tls_registry.hpp"
 #include "support/private_servers.hpp"
 #include "support/process.hpp"
 #include "support/services.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <future>
 
 #include <gmock/gmock.h>
@@ -232,40 +232,6 @@ TEST_F(SchemaRegistryServices, GoesOnThroughARegistryThatStandsStill) {
     until_told(one);
     EXPECT_TRUE(one.outcome());
 }
-
-/// A registry of one file behind TLS, which asks for a client's certificate.
-class tls_registry {
-public:
-    tls_registry() {
-        const auto path = folder_.path() / "subjects" / "a" / "versions";
-        std::filesystem::create_directories(path);
-        std::ofstream(path / "latest") << R"({"subject":"a","version":1,"id":7,"schema":"\"int\""})";
-        const auto tls = services().tls.string();
-        const std::string script =
-            "cd \"$0\" && exec openssl s_server -accept 127.0.0.1:0 -WWW -cert \"$1/server.crt\" "
-            "-key \"$1/server.key\" -CAfile \"$1/ca.crt\" -Verify 1 -verify_return_error";
-        support::spawn_options options;
-        options.output = options.errors = folder_.path() / "log";
-        server_.emplace(
-            std::vector<std::string>{"/bin/sh", "-c", script, folder_.path().string(), tls}, options
-        );
-        if (!support::eventually(30s, [&] { return !port().empty(); }))
-            throw std::runtime_error("no TLS server: " + support::read_file(folder_.path() / "log"));
-    }
-    [[nodiscard]] std::string url() const { return "https://localhost:" + port(); }
-
-private:
-    [[nodiscard]] std::string port() const {
-        const auto log = support::read_file(folder_.path() / "log");
-        const auto at = log.find("ACCEPT ");
-        if (at == std::string::npos || log.find('\n', at) == std::string::npos) return {};
-        const auto line = log.substr(at, log.find('\n', at) - at);
-        return line.substr(line.rfind(':') + 1);
-    }
-
-    support::temporary_folder folder_;
-    std::optional<support::process> server_;
-};
 
 TEST_F(SchemaRegistryServices, VerifiesCertificatesAndShowsItsOwn) {
     const tls_registry server;

@@ -1,5 +1,6 @@
 // Schemas from an outbox in PostgreSQL into Kafka, with a real registry: each mode, and each fault of
 // goharvest's fork (F1 to F7 of its list) as a test.
+#include "integration/tls_registry.hpp"
 #include "schemas_fixture.hpp"
 #include "support/fault_proxy.hpp"
 #include "support/private_servers.hpp"
@@ -318,6 +319,30 @@ TEST_F(SchemasPostgresKafka, F7TheCacheOutlivesTheLeadershipAndTheProducer) {
     );
     EXPECT_EQ(requests, 1);
     EXPECT_EQ(end(running), 0);
+}
+
+TEST_F(SchemasPostgresKafka, F7TlsVerifiesTheRegistryAndShowsThisSidesCertificate) {
+    const auto topic = make_topic("orders", 1);
+    const registry::test::tls_registry registry;
+    const auto tls = services().tls.string();
+    const auto rules = "{topic: " + topic + ", value: {mode: avro, subject: given, subject_name: a}}";
+    const auto keys = [&](const std::string& authority) {
+        return fmt::format(
+            "ca_file: {0}/{1}\n  client_certificate_file: {0}/client.crt\n  client_key_file: {0}/client.key",
+            tls,
+            authority
+        );
+    };
+    configure(rules, keys("other-ca.crt"), registry.url());
+    put(topic, "k", "1");
+    auto running = start(relay(), "relay");
+    EXPECT_TRUE(says("relay", "schema_registry.trouble kind=unreachable")) << said("relay");
+    EXPECT_EQ(end(running), 0);
+    EXPECT_THAT(values(topic), IsEmpty());
+    configure(rules, keys("ca.crt"), registry.url());
+    const auto done = once();
+    EXPECT_EQ(done.status, 0) << done.errors;
+    EXPECT_THAT(values(topic), ElementsAre(framed(7, "\x02")));
 }
 
 TEST_F(SchemasPostgresKafka, ASchemaThatEvolvesWhileRowsWaitIsUsedByThem) {
