@@ -344,12 +344,12 @@ int run_program(std::vector<std::string> words) {
     }
     settings values =
         settings::resolve(*line.command, file[std::string{line.command->path}], line.flags, true, found);
-    if (line.command->check != nullptr) line.command->check(values, found);
     if (const auto section = file.find(schemas_section().path);
         section != file.end() && line.command->takes_schemas) {
         values.attach_schemas(settings::resolve(schemas_section(), section->second, {}, false, found));
         schemas_section().check(*values.schemas(), found);
     }
+    if (line.command->check != nullptr) line.command->check(values, found);
     if (!found.empty()) {
         print_faults(line, found);
         return code(found.status());

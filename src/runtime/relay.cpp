@@ -278,6 +278,7 @@ result<relay_status> relay_run::go(const std::stop_token& stop) {
     tell_while_waiting();
     for (std::size_t i = 0; i < outboxes_.size(); ++i)
         look_first(i);
+    if (coding_) coding_->look(alive_.guard([this](const error& why) { end(tl::unexpected(why)); }));
     if (looks_awaited_ == 0) loop_.post(alive_.guard([this] { begin(); }));
     loop_.run();
     publish_status();

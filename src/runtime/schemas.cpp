@@ -44,6 +44,8 @@ public:
         return std::make_unique<schema::schema_sink>(home_, std::move(inner), coder_);
     }
 
+    void look(std::function<void(const error&)> lacking) override { coder_->look_for_guids(lacking); }
+
     [[nodiscard]] std::optional<error> trouble() const override {
         const auto* const why = coder_->source().trouble();
         if (why == nullptr) return std::nullopt;

@@ -9,6 +9,7 @@
 #include <millrace/error.hpp>
 #include <millrace/schemas.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -20,6 +21,9 @@ public:
 
     /// What goes to `inner` is encoded first. The schemas outlive it.
     [[nodiscard]] virtual std::unique_ptr<event_sink> around(std::unique_ptr<event_sink> inner) = 0;
+
+    /// At the start: `lacking` is called with what only the registry can tell to be a fault of the rules.
+    virtual void look(std::function<void(const error&)> lacking) = 0;
 
     /// Nothing while the registry answers.
     [[nodiscard]] virtual std::optional<error> trouble() const = 0;

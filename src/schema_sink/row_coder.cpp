@@ -49,6 +49,23 @@ const record_header* find_header(const outbox_row& row, std::string_view name) {
     return found == row.headers.end() ? nullptr : &*found;
 }
 
+std::string without_guid(std::string_view subject) {
+    return fmt::format(
+        "the registry gives no GUID for the schema of the subject \"{}\", and the rule names the schema by "
+        "its "
+        "GUID in a header; set `id: prefix`",
+        subject
+    );
+}
+
+/// Of a rule for one topic, or whose subject is the same for all; otherwise empty.
+std::string subject_of_rule(const prepared_part& of, record_part part, std::string_view topic) {
+    const bool of_topic =
+        of.rule.subject == subject_strategy::topic || of.rule.subject == subject_strategy::topic_and_record;
+    if (of_topic && topic.find_first_of("*?") != std::string_view::npos) return {};
+    return subject_of(of.rule, part, topic, of.file_record).value_or("");
+}
+
 error fault_of_topic(std::string detail) {
     return {errc::refused_topic, retry_advice::after_delay, false, std::move(detail)};
 }
@@ -198,12 +215,7 @@ std::optional<error> row_coder::fault_of(
     }
     if (rule.place == id_place::header) {
         if (self.guid.empty()) {
-            return fault_of_topic(fmt::format(
-                "the registry gives no GUID for the schema of the subject \"{}\", and the rule names the "
-                "schema "
-                "by its GUID in a header; set `id: prefix`",
-                of.subject
-            ));
+            return fault_of_topic(without_guid(of.subject));
         }
         const auto guid = read_guid(self.guid);
         if (!guid) return fault_of_topic(guid.error().detail);
@@ -224,6 +236,25 @@ std::optional<error> row_coder::fault_of(
     }
     use.compiled = std::move(*compiled);
     return std::nullopt;
+}
+
+void row_coder::look_for_guids(const std::function<void(const error&)>& lacking) {
+    const auto look = [&](const prepared_part& of, record_part part, const std::string& topic) {
+        if (of.does_nothing() || of.rule.place != id_place::header || of.given) return;
+        const auto subject = subject_of_rule(of, part, topic);
+        if (subject.empty()) return;
+        const auto choice = of.rule.version == version_choice::fixed
+                                ? registry::schema_choice::version(of.rule.fixed_version)
+                                : registry::schema_choice::latest();
+        source_->want(subject, choice, alive_.guard([subject, lacking](const registry::schema_outcome& came) {
+            if (!came || !(*came)->self->guid.empty()) return;
+            lacking({errc::invalid_config, retry_advice::never, false, without_guid(subject)});
+        }));
+    };
+    for (const auto& rule : rules_) {
+        look(rule.value, record_part::value, rule.topic);
+        look(rule.key, record_part::key, rule.topic);
+    }
 }
 
 void row_coder::ask(const topic_coding& topic, const part_coding& of, schema_use& use) {

@@ -63,6 +63,10 @@ public:
     /// `changed` is called on the host, never inside another call, when awaited schemas may have come.
     void watch(std::function<void()> changed) { watchers_.push_back(std::move(changed)); }
 
+    /// Asks for the schemas that rules name by their GUIDs, as far as the rules alone tell their subjects.
+    /// `lacking` is called, with `invalid_config`, for each that comes without one.
+    void look_for_guids(const std::function<void(const error&)>& lacking);
+
     [[nodiscard]] registry::schema_source& source() noexcept { return *source_; }
     [[nodiscard]] const registry::schema_source& source() const noexcept { return *source_; }
     [[nodiscard]] std::size_t topics() const noexcept { return topics_.size(); }

@@ -112,6 +112,15 @@ TEST_F(SchemasPostgresKafka, ASchemaOfSeveralSubjectsIsResolved) {
     EXPECT_THAT(values(topic), ElementsAre(framed(made->id, "\x02")));
 }
 
+TEST_F(SchemasPostgresKafka, AHeaderWithTheGuidIsRefusedAtTheStartWhereTheRegistryGivesNone) {
+    const auto topic = make_topic("orders", 1);
+    (void)put_schema(topic + "-value", order);
+    configure("{topic: " + topic + ", value: {mode: frame, id: header}}");
+    const auto done = millrace(relay());
+    EXPECT_EQ(done.status, 1);
+    EXPECT_THAT(done.errors, HasSubstr("gives no GUID for the schema of the subject"));
+}
+
 // F1: any error of the registry ended the harvester, and a restart met the same row.
 TEST_F(SchemasPostgresKafka, F1AnyErrorOfTheRegistryNeitherEndsTheRelayNorParksARow) {
     const auto topic = make_topic("orders", 1);

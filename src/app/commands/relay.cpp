@@ -292,6 +292,12 @@ void check_relay(const settings& values, faults& found) {
     }
     check_worker(values, found);
     check_admin(values, found);
+    if (values.schemas() != nullptr && values.text("sink").starts_with("kinesis:")) {
+        found.add(fmt::format(
+            "{}: the section schemas is for topics of Kafka; leave it out, or choose another sink",
+            values.named("sink")
+        ));
+    }
     if (values.given("fleet") && !values.has("fleet-state")) {
         found.add(fmt::format(
             "{}: without a state there is no fleet, and this relay would lead every outbox by itself; give "

@@ -139,6 +139,26 @@ TEST(TheIdInAHeader, IsRefusedWithItsReasonWhereTheRegistryGivesNoGuids) {
     EXPECT_THAT(world.w->driver->last_error()->detail, HasSubstr("gives no GUID"));
 }
 
+TEST(TheIdInAHeader, IsLookedAtBeforeAnyRowWhereTheRuleTellsTheSubject) {
+    auto rule = of_mode(coding_mode::frame);
+    rule.value.place = id_place::header;
+    auto pattern = rule;
+    pattern.topic = "u*";
+    schema_world world({.rules = {rule, pattern}});
+    std::vector<std::string> lacking;
+    world.coder->look_for_guids([&](const error& why) {
+        EXPECT_EQ(why.code, errc::invalid_config);
+        lacking.push_back(why.detail);
+    });
+    world.run(1s);
+    EXPECT_THAT(lacking, IsEmpty()) << "the subject is not there";
+    (void)world.registry->put("t-value", number_schema);
+    world.run(1min);
+    world.coder->look_for_guids([&](const error& why) { lacking.push_back(why.detail); });
+    world.run(1s);
+    EXPECT_THAT(lacking, ElementsAre(HasSubstr("t-value")));
+}
+
 TEST(TheVersion, MayBeFixed) {
     auto rule = avro_values("t");
     rule.value.version = version_choice::fixed;
