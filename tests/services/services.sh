@@ -12,7 +12,9 @@ readonly cache=${MILLRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/millrace}
 readonly kafka=$cache/kafka-4.4.0
 kinesis=$cache/node-$(sha256sum "$here/package-lock.json" | head -c 12)  # and the DynamoDB
 moto=$cache/moto-$(sha256sum "$here/requirements.txt" | head -c 12)
-readonly kinesis moto
+python_client=$cache/python-client-$(sha256sum "$here/requirements-clients.txt" | head -c 12)
+java_client=$cache/java-client-$(sha256sum "$here/pom-clients.xml" | head -c 12)
+readonly kinesis moto python_client java_client
 readonly registry=$cache/apicurio-registry-3.0.9
 readonly short_lived_java=(java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
 
@@ -114,6 +116,32 @@ install_moto() { make_once "$moto" make_moto; }
 make_moto() {
     python3 -m venv "$1" || die "python3 -m venv fails; see above"
     "$1/bin/python" -m pip install -q --no-deps -r "$here/requirements.txt" || die "pip cannot fetch moto; see above"
+}
+
+install_python_client() { make_once "$python_client" make_python_client; }
+
+make_python_client() {
+    python3 -m venv "$1" || die "python3 -m venv fails; see above"
+    "$1/bin/python" -m pip install -q --no-deps -r "$here/requirements-clients.txt" ||
+        die "pip cannot fetch the Python client; see above"
+}
+
+install_java_client() { make_once "$java_client" make_java_client; }
+
+make_java_client() {
+    mvn -q -B -f "$here/pom-clients.xml" dependency:copy-dependencies -DincludeScope=runtime \
+        -DoutputDirectory="$1/libs" >&2 || die "Maven cannot fetch the Java client; see above"
+}
+
+# Standard clients of schema registries, for a program of the test.
+python_client() {
+    install_python_client
+    exec "$python_client/bin/python" "$@"
+}
+
+java_client() {
+    install_java_client
+    exec "${short_lived_java[@]}" -cp "$java_client/libs/*" "$@"
 }
 
 make_certificates() {
@@ -470,7 +498,7 @@ install() {
         case $server in
             postgres) ;;  # a package
             dynamodb) install_kinesis ;;
-            *) "install_$server" ;;
+            *) "install_${server//-/_}" ;;
         esac
     done
 }
@@ -480,6 +508,7 @@ help() {
 usage: services.sh COMMAND ...
 
   install SERVER ...                                   fetch what is no package of the system into the cache, once
+      SERVER: also python-client (pip), java-client (Maven)
   shared FOLDER SERVER ...                             run what tests share; addresses in FOLDER/env
       SERVER: postgres, kafka, registry (Maven), kinesis, dynamodb (npm), moto (pip)
   postgres init FOLDER [--standby-of PORT] [name=value ...]
@@ -493,6 +522,8 @@ usage: services.sh COMMAND ...
   postgres|kafka|pgbouncer|kinesis|dynamodb|moto|registry run FOLDER
                                                        become the server
   kafka tool TopicCommand|ConfigCommand|AclCommand|... ARGUMENT ...
+  python-client FILE ARGUMENT ...                      Python with the Kafka client of Confluent
+  java-client FILE ARGUMENT ...                        Java with the deserialisers of Apicurio
 TEXT
 }
 
@@ -501,6 +532,7 @@ case "$command${2:+ $2}" in
     install\ *) shift; install "$@" ;;
     shared\ *) shift; shared "$@" ;;
     kafka\ tool) shift 2; kafka_tool "$@" ;;
+    python-client\ * | java-client\ *) shift; "${command/-/_}" "$@" ;;
     postgres\ init | postgres\ run | kafka\ init | kafka\ run | pgbouncer\ init | pgbouncer\ run | \
         kinesis\ init | kinesis\ run | dynamodb\ init | dynamodb\ run | moto\ init | moto\ run | \
         registry\ init | registry\ run)
