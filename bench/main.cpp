@@ -6,6 +6,7 @@
 #include "probe.hpp"
 #include "relay/measure_relay.hpp"
 #include "relay/probes.hpp"
+#include "schemas/measure_schemas.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,6 +38,7 @@ constexpr std::array measurements{
     measurement{"relay", "relay-drain", measure_relay_drain},
     measurement{"relay", "relay-latency", measure_relay_latency},
     measurement{"relay", "relay-writers", measure_relay_writers},
+    measurement{"schemas", "schemas-drain", measure_schemas_drain},
     measurement{"group", "group-drain", measure_group_drain},
     measurement{"group", "group-shards", measure_group_shards},
     measurement{"group", "group-tip", measure_group_tip},

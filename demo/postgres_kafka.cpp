@@ -1,8 +1,10 @@
 // The relay between real servers, as real processes: an application writes to PostgreSQL, two relays publish
-// to Kafka, the active one is killed; a consumer reads the topic back, and every event is accounted for.
+// to Kafka, the active one is killed; a consumer reads the topic back, and every event is accounted for. With
+// schemas, values go out as Avro, and a consumer in Python decodes each of them.
 
 #include "figures.hpp"
 #include "postgres_shop.hpp"
+#include "schemas.hpp"
 #include "support/delivery_check.hpp"
 #include "support/kafka_topics.hpp"
 #include "support/process.hpp"
@@ -16,6 +18,7 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <optional>
 #include <stdexcept>
@@ -41,6 +44,7 @@ struct arguments {
     std::string postgres;  ///< Addresses of the servers.
     std::string kafka;
     std::uint64_t orders{20'000};
+    schema_arguments schemas;  ///< Without a registry: none.
 };
 
 arguments parse(int argc, char** argv) {
@@ -59,8 +63,14 @@ arguments parse(int argc, char** argv) {
             result.kafka = value();
         } else if (name == "--orders") {
             result.orders = number_of_orders(value());
+        } else if (name == "--registry") {
+            result.schemas.registry = value();
+        } else if (name == "--services") {
+            result.schemas.services = value();
+        } else if (name == "--consumer") {
+            result.schemas.consumer = value();
         } else {
-            throw input_fault("usage: ./dev run postgres-kafka [--orders N]");
+            throw input_fault("usage: ./dev run postgres-kafka [--orders N] [--schemas]");
         }
     }
     return result;
@@ -108,10 +118,13 @@ public:
         const auto made = support::run({given_.millrace, "outbox", "init", "--outbox", database_.url()});
         if (made.status != 0) throw std::runtime_error("millrace outbox init: " + made.errors);
         reader_.emplace(given_.kafka, topic_);
+        if (!given_.schemas.registry.empty()) decoder_.emplace(given_.schemas, folder_.path());
+        write_configuration();
     }
 
     int run() {
         fmt::print("an application writes {} orders and their events to PostgreSQL\n", shop_.orders());
+        if (decoder_) decoder_->start(given_.kafka, topic_, shop_.orders());
         relays_[0] = start_relay();
         const auto begin = clock::now();
         auto writing = std::async(std::launch::async, [this, begin] {
@@ -127,18 +140,25 @@ public:
             stop(relay);
         take(reader_->read());
         print_summary(wrote, whole);
+        const bool clean = check_.report().clean() && (!decoder_ || all_decoded());
         support::kafka_admin{given_.kafka}.delete_topic(topic_);
-        const bool clean = check_.report().clean();
         if (!clean) fmt::print("the log of the relays:\n{}", support::read_file(log()));
         return clean ? 0 : 1;
     }
 
 private:
     [[nodiscard]] std::filesystem::path log() const { return folder_.path() / "relays.log"; }
+    [[nodiscard]] std::filesystem::path configuration() const { return folder_.path() / "millrace.yaml"; }
+
+    void write_configuration() const {
+        std::ofstream file{configuration()};
+        file << fmt::format("relay:\n  outbox: {}\n  sink: kafka://{}\n", database_.url(), given_.kafka);
+        if (decoder_) file << decoder_->section(topic_);
+    }
 
     [[nodiscard]] std::optional<support::process> start_relay() const {
         return support::process{
-            {given_.millrace, "relay", "--outbox", database_.url(), "--sink", "kafka://" + given_.kafka},
+            {given_.millrace, "relay", "--config", configuration().string()},
             {.input = {}, .output = {}, .errors = log(), .environment = {}}};
     }
 
@@ -205,6 +225,16 @@ private:
         relay.reset();
     }
 
+    /// What the consumer in Python made of the values.
+    [[nodiscard]] bool all_decoded() {
+        support::sql_connection shop{database_.url()};
+        const auto found = decoder_->compare(shop);
+        fmt::print("decoded by {}\n", found.client);
+        fmt::print("  as written       {:>10}\n", found.decoded);
+        fmt::print("  otherwise        {:>10}\n", found.otherwise);
+        return found.decoded == shop_.orders() && found.otherwise == 0;
+    }
+
     void print_summary(milliseconds wrote, milliseconds whole) {
         const auto report = check_.report();
         const auto rate = static_cast<double>(report.delivered) / std::max(0.001, seconds(whole));
@@ -233,6 +263,7 @@ private:
     postgres_shop shop_;
     support::temporary_folder folder_;
     std::optional<support::topic_reader> reader_;
+    std::optional<schema_consumer> decoder_;
     std::array<std::optional<support::process>, 2> relays_;
     support::delivery_check check_;
     std::vector<milliseconds> latencies_;

@@ -15,18 +15,19 @@ constexpr std::uint64_t orders_per_transaction = 10;
 constexpr auto pause = std::chrono::milliseconds{2};  // after each transaction
 
 const std::string make_orders =
-    "CREATE TABLE orders (id bigint PRIMARY KEY, customer text NOT NULL, cents bigint NOT NULL)";
+    "CREATE TABLE orders (id bigint PRIMARY KEY, customer text NOT NULL, total numeric(12, 2) NOT NULL, "
+    "placed_at timestamptz(3) NOT NULL DEFAULT clock_timestamp())";
 
 const std::string insert_orders =
-    "INSERT INTO orders (id, customer, cents) SELECT n, 'customer-' || n * 7919 % 500, 100 + n * 37 % 99900 "
-    "FROM "
-    "generate_series($1::bigint, $2::bigint) n";
+    "INSERT INTO orders (id, customer, total) SELECT n, 'customer-' || n * 7919 % 500, (100 + n * 37 % "
+    "99900) "
+    "/ 100.0 FROM generate_series($1::bigint, $2::bigint) n";
 
 const std::string insert_events =
     "INSERT INTO outbox (topic, key, value, header_names, header_values) SELECT $3, convert_to(customer, "
     "'UTF8'), "
-    "convert_to(json_build_object('order', id, 'customer', customer, 'cents', cents)::text, 'UTF8'), "
-    "ARRAY[$4], "
+    "convert_to(json_build_object('order', id, 'customer', customer, 'total', total, 'placed_at', "
+    "to_char(placed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'))::text, 'UTF8'), ARRAY[$4], "
     "ARRAY[convert_to(id::text, 'UTF8')] FROM orders WHERE id BETWEEN $1::bigint AND $2::bigint ORDER BY id";
 
 }  // namespace

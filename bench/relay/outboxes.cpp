@@ -33,18 +33,18 @@ pg_outbox::~pg_outbox() {
     ));
 }
 
-void pg_outbox::fill(const dataset& data) const {
+void pg_outbox::fill(const dataset& data, std::string_view value) const {
+    const auto bytes = fmt::format("convert_to(repeat('v', {}), 'UTF8')", data.value_bytes);
     const auto connection = connect(at_.postgres);
     run_sql(
         connection.get(),
         fmt::format(
             "INSERT INTO {} (topic, key, value) SELECT '{}', convert_to('key-' || (n::bigint * 7919 % {}), "
-            "'UTF8'), "
-            "convert_to(repeat('v', {}), 'UTF8') FROM generate_series(1, {}) AS n",
+            "'UTF8'), {} FROM generate_series(1, {}) AS n",
             table(),
             name_,
             data.keys,
-            data.value_bytes,
+            value.empty() ? bytes : value,
             data.rows
         )
     );

@@ -6,6 +6,7 @@
 #include "relay/servers.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace millrace::bench {
 
@@ -19,7 +20,8 @@ public:
     pg_outbox& operator=(const pg_outbox&) = delete;
 
     /// Adds rows for the topic, then vacuums and checkpoints, so that every run begins in the same state.
-    void fill(const dataset& data) const;
+    /// `value` is the value of row `n` as an expression of SQL; otherwise it is as long as `data` says.
+    void fill(const dataset& data, std::string_view value = {}) const;
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] std::string table() const { return name_ + ".outbox"; }

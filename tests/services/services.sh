@@ -136,7 +136,7 @@ make_java_client() {
 # Standard clients of schema registries, for a program of the test.
 python_client() {
     install_python_client
-    exec "$python_client/bin/python" "$@"
+    exec env PYTHONDONTWRITEBYTECODE=1 "$python_client/bin/python" "$@"
 }
 
 java_client() {
