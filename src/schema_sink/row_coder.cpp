@@ -173,6 +173,7 @@ result<schema_use*> row_coder::schema_for(topic_coding& topic, part_coding& of, 
     const auto chosen = choose(topic, of, row);
     if (!chosen) return chosen;
     auto& use = **chosen;
+    if (seen_now(use) && use.known && !use.fault) return &use;
     const auto found = of.rule->unregistered ? registry::found_schema{of.rule->unregistered}
                                              : source_->find(of.subject, use.choice);
     if (found.schema) {
@@ -189,6 +190,17 @@ result<schema_use*> row_coder::schema_for(topic_coding& topic, part_coding& of, 
         fmt::format("the schema of the subject \"{}\" has not come from the registry yet", of.subject),
         retry_advice::after_delay
     );
+}
+
+// Rows come in crowds: what was found for one of them is true for all that come in the same turn of the host.
+bool row_coder::seen_now(schema_use& use) {
+    if (!std::exchange(turn_is_open_, true)) {
+        home_.post(alive_.guard([this] {
+            ++turn_;
+            turn_is_open_ = false;
+        }));
+    }
+    return std::exchange(use.seen_in, turn_) == turn_;
 }
 
 void row_coder::make_ready(const part_coding& of, schema_use& use, const registry::schema_pointer& known) {

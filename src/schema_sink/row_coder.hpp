@@ -103,6 +103,7 @@ private:
         std::vector<record_header>& headers
     );
     void tell_watchers();
+    [[nodiscard]] bool seen_now(schema_use& use);
 
     host& home_;
     std::unique_ptr<registry::schema_source> source_;
@@ -115,6 +116,8 @@ private:
     std::vector<std::function<void()>> watchers_;
     std::optional<host::timer> telling_;
     mono_time tell_not_before_{};
+    std::uint64_t turn_{1};
+    bool turn_is_open_{false};
     lifetime alive_;
 };
 

@@ -103,8 +103,9 @@ schema_sink::coded_request schema_sink::code(channel where, const std::vector<ou
             out.rows.push_back(each);
             continue;
         }
-        // Its size is known only now.
-        if (auto why = where == channel::main ? inner_->suspect(*coded) : std::nullopt) {
+        // Only now is it known that it has grown, or where its key leads.
+        const bool looks_other = coded->bytes() > row.bytes() || coded->key != row.key;
+        if (auto why = where == channel::main && looks_other ? inner_->suspect(*coded) : std::nullopt) {
             refuse(row, std::move(*why), true);
             continue;
         }

@@ -22,6 +22,7 @@ struct schema_use {
     std::string frame;             ///< What stands before the value, or in the header.
     std::optional<error> fault{};  ///< The schema cannot be used so.
     bool asked{false};
+    std::uint64_t seen_in{0};  ///< The turn of the host in which the source was asked last.
 };
 
 struct part_coding {
