@@ -180,6 +180,8 @@ bool lanes::awaits(lane& which) {
 void lanes::look_again() {
     for (auto* const which : std::exchange(awaiting_, {}))
         make_ready(*which);
+    // Of other topics that were put off, this may have come.
+    if (!deferred_topics_.empty()) rewind_wanted_ = true;
 }
 
 void lanes::convict(lane& which, work& out) {

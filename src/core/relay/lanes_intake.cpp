@@ -92,7 +92,8 @@ bool lanes::hold(troubled_row row, std::uint64_t barrier) {
     const auto& what = *row.row.row;
     if (is_paused(what.topic)) return false;
     if (lanes_.find(lane_ref(what)) == lanes_.end()) {
-        if (must_defer_topic(what)) {
+        // As of a topic in trouble, any number of lanes can await the same.
+        if (must_defer_topic(what) || (row.unready && holds(2))) {
             const bool many = deferred_topics_.size() >= topics_max;
             deferred_topics_.emplace(many ? every_topic : what.topic);
             defer(id);

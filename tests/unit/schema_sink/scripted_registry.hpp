@@ -50,10 +50,12 @@ public:
     std::map<std::string, failure_kind> fails_for{};
     /// Questions are not answered until `let_go`.
     bool silent{false};
+    std::string silent_for{};  ///< Of a subject alone.
     nanoseconds latency{std::chrono::milliseconds{1}};
 
     void let_go() {
         silent = false;
+        silent_for.clear();
         for (auto& each : std::exchange(held_, {}))
             each();
     }
@@ -70,7 +72,8 @@ public:
             under_way_.erase(words);
             done(answer_to(what));
         };
-        if (silent) {
+        const auto* const version = std::get_if<registry::ask_version>(&what);
+        if (silent || (version != nullptr && version->subject == silent_for)) {
             held_.emplace_back(std::move(reply));
         } else {
             (void)home_.call_at(home_.now() + latency, std::move(reply));

@@ -67,6 +67,28 @@ TEST(RowsThatWaitForASchema, HoldBackNoOtherTopic) {
     EXPECT_THAT(world.w->broken, IsEmpty());
 }
 
+TEST(RowsThatWaitForASchema, FillNotTheWindowForTopicsThatAreNew) {
+    schema_world world(
+        {.rules = {avro_values("*")}, .relay = {.relay = {.fetch_rows = 50, .window_rows = 200}}}
+    );
+    (void)world.registry->put("t-value", number_schema);
+    (void)world.registry->put("u-value", number_schema);
+    world.registry->silent_for = "t-value";
+    world.start();
+    for (int i = 0; i < 1000; ++i)
+        world.put("k" + std::to_string(i));
+    world.run(1s);
+    for (int i = 0; i < 100; ++i)
+        world.put("k" + std::to_string(i % 30), R"({"n":1})", "u");
+    world.run(5s);
+    EXPECT_THAT(world.values("u"), SizeIs(100));
+    EXPECT_THAT(world.values("t"), IsEmpty());
+    world.registry->let_go();
+    ASSERT_TRUE(world.run_until_empty());
+    EXPECT_THAT(world.values("t"), SizeIs(1000));
+    EXPECT_THAT(world.w->broken, IsEmpty());
+}
+
 TEST(RowsThatWaitForASchema, HoldBackOnlyTheirOwnLaneWithinTheTopic) {
     auto rule = avro_values("t");
     rule.value.version = version_choice::header;
