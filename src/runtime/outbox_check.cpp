@@ -109,7 +109,7 @@ private:
             row_batch memory;
             const auto coded = coder_->code(row, memory);
             if (coded) {
-                ++report_.coded;
+                ++report_.fit;
             } else {
                 refuse(row, lane, coded.error());
             }

@@ -38,8 +38,8 @@ struct unfit_row {
 };
 
 struct outbox_check_report {
-    std::uint64_t rows{0};   ///< In the outbox; those of paused topics are not looked at.
-    std::uint64_t coded{0};  ///< Of them, those that fit the schema of a rule.
+    std::uint64_t rows{0};  ///< In the outbox; those of paused topics are not looked at.
+    std::uint64_t fit{0};   ///< Of them, those that a rule concerns and that would go out by it.
     std::uint64_t parked{0};
     std::uint64_t waiting{0};
     std::vector<unfit_row> first;  ///< Of both; at most `listed_max`.

@@ -144,7 +144,7 @@ row_coder::state row_coder::look(const outbox_row& row) {
     return all;
 }
 
-result<schema_use*> row_coder::choose(const topic_coding& topic, part_coding& of, const outbox_row& row) {
+result<schema_use*> row_coder::choose(part_coding& of, const outbox_row& row) {
     if (of.rule->rule.version != version_choice::header) return &of.use;
     const auto* const header = find_header(row, of.rule->rule.version_header);
     if (header == nullptr || !header->value) {
@@ -161,7 +161,6 @@ result<schema_use*> row_coder::choose(const topic_coding& topic, part_coding& of
     if (!version) return tl::unexpected(version.error());
     if (const auto known = of.by_version.find(*version); known != of.by_version.end()) return &known->second;
     if (of.by_version.size() >= versions_max) of.by_version.clear();
-    (void)topic;
     return &of.by_version
                 .emplace(
                     *version, schema_use{.choice = registry::schema_choice::version(*version), .frame = {}}
@@ -170,7 +169,7 @@ result<schema_use*> row_coder::choose(const topic_coding& topic, part_coding& of
 }
 
 result<schema_use*> row_coder::schema_for(topic_coding& topic, part_coding& of, const outbox_row& row) {
-    const auto chosen = choose(topic, of, row);
+    auto chosen = choose(of, row);
     if (!chosen) return chosen;
     auto& use = **chosen;
     if (seen_now(use) && use.known && !use.fault) return &use;

@@ -85,9 +85,7 @@ private:
 
     /// The schema for a part of a row, or why there is none.
     [[nodiscard]] result<schema_use*> schema_for(topic_coding& topic, part_coding& of, const outbox_row& row);
-    [[nodiscard]] result<schema_use*> choose(
-        const topic_coding& topic, part_coding& of, const outbox_row& row
-    );
+    [[nodiscard]] result<schema_use*> choose(part_coding& of, const outbox_row& row);
     void make_ready(const part_coding& of, schema_use& use, const registry::schema_pointer& known);
     [[nodiscard]] std::optional<error> fault_of(
         const part_coding& of, schema_use& use, const registry::schema_pointer& known

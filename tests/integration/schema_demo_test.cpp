@@ -30,7 +30,7 @@ TEST(SchemaDemonstration, HasEachOrderDecodedInPythonAsItWasWritten) {
          MILLRACE_SOURCE_DIR "/demo/decode_orders.py",
          "--orders",
          "500"},
-        {},
+        std::string{},
         std::chrono::seconds{90}
     );
     EXPECT_EQ(done.status, 0) << done.errors << done.output;

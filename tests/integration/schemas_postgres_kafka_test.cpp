@@ -14,13 +14,11 @@ namespace {
 using namespace std::chrono_literals;
 using registry::schema_type;
 using support::port_of;
-using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-using testing::UnorderedElementsAre;
 
 const std::string order =
     R"({"type":"record","name":"Order","namespace":"acme","fields":[{"name":"id","type":"long"},{"name":"note","type":["null","string"],"default":null}]})";
@@ -119,6 +117,76 @@ TEST_F(SchemasPostgresKafka, AHeaderWithTheGuidIsRefusedAtTheStartWhereTheRegist
     const auto done = millrace(relay());
     EXPECT_EQ(done.status, 1);
     EXPECT_THAT(done.errors, HasSubstr("gives no GUID for the schema of the subject"));
+}
+
+TEST_F(SchemasPostgresKafka, OutboxCheckNamesWhatWouldBeParkedAndChangesNothing) {
+    const auto topic = make_topic("orders", 1);
+    (void)put_schema(topic + "-value", order);
+    write("order.avsc", order);
+    configure(fmt::format(
+        "{{topic: {0}, value: avro}}\n{{topic: new, value: {{mode: avro, auto_register: true, schema_file: "
+        "{1}}}}}\n"
+        "{{topic: {0}-missing, value: avro}}",
+        topic,
+        path("order.avsc")
+    ));
+    const words check{"outbox", "check", "--outbox", outbox_url(), "--config", path("m.yaml"), "--json"};
+    put(topic, "a", R"({"id":1})");
+    put("new", "a", R"({"id":1})");
+    put("plain", "a", "anything");
+    put_tombstone(topic, "b");
+    EXPECT_THAT(ok(check), HasSubstr(R"({"rows":4,"fit":3,"parked":0,"waiting":0,"first":[]})"));
+    put(topic, "b", R"({"id":"secret"})");
+    put(topic, "b", R"({"id":2})");
+    put("new", "a", R"({"nothing":2})");
+    put(topic + "-missing", "a", R"({"id":1})");
+    const auto found = millrace(check);
+    EXPECT_EQ(found.status, 1);
+    EXPECT_THAT(found.output, HasSubstr(R"({"rows":8,"fit":3,"parked":3,"waiting":1)"));
+    EXPECT_THAT(
+        found.output,
+        AllOf(
+            HasSubstr(R"("id":5)"),
+            HasSubstr("$.id: expected long, found a string of 6 characters"),
+            HasSubstr(R"("reason":"lane_is_parked")"),
+            HasSubstr(R"("fate":"waits","reason":"refused_topic")"),
+            HasSubstr(topic + "-missing-value"),
+            Not(HasSubstr("secret"))
+        )
+    );
+    EXPECT_EQ(backlog(), 8);
+    EXPECT_FALSE(registry::test::ask(home, *client, registry::ask_version{"new-value", std::nullopt}));
+    auto rows = check;
+    rows.insert(rows.end(), {"--on-poison", "park-row"});
+    EXPECT_THAT(millrace(rows).output, HasSubstr(R"("fit":4,"parked":2,"waiting":1)"));
+    const auto nothing =
+        millrace({"outbox", "check", "--outbox", outbox_url(), "--config", path("none.yaml")});
+    EXPECT_EQ(nothing.status, 1);
+    EXPECT_THAT(nothing.errors, HasSubstr("none.yaml"));
+}
+
+TEST_F(SchemasPostgresKafka, OutboxCheckReadsAnOutboxInSqliteAndSaysWhatItCouldNotAsk) {
+    const auto topic = unique_name("orders");
+    (void)put_schema(topic + "-value", order);
+    make_outbox();
+    ok({"outbox", "put", "--outbox", outbox()},
+       R"({"topic":")" + topic + R"(","key":"a","value":{"id":1}})" + "\n" + R"({"topic":")" + topic +
+           R"(","key":"a","value":{"id":1.5}})" + "\n");
+    const auto rules = "schemas:\n  registry: {}\n  rules: [{{topic: '*', value: avro}}]\n";
+    write("m.yaml", fmt::format(fmt::runtime(rules), services().registry));
+    const words check{"outbox", "check", "--outbox", outbox(), "--config", path("m.yaml"), "--wait", "1s"};
+    const auto found = millrace(check);
+    EXPECT_EQ(found.status, 1);
+    EXPECT_THAT(
+        found.output,
+        AllOf(HasSubstr("looked at 2 rows: 1 fit the rules, 1 would be parked"), HasSubstr("expected long"))
+    );
+    write("m.yaml", fmt::format(fmt::runtime(rules), "http://127.0.0.1:1"));
+    const auto blind = millrace(check);
+    EXPECT_EQ(blind.status, 1);
+    EXPECT_THAT(blind.output, AllOf(HasSubstr("2 would wait"), HasSubstr("127.0.0.1:1")));
+    write("m.yaml", "relay:\n  lease: 3s\n");
+    EXPECT_THAT(millrace(check).errors, HasSubstr("no section \"schemas\""));
 }
 
 // F1: any error of the registry ended the harvester, and a restart met the same row.

@@ -42,10 +42,10 @@ std::string report_json(const outbox_check_report& report) {
     for (const unfit_row& row : report.first)
         rows += (rows.empty() ? "" : ",\n ") + row_json(row);
     return fmt::format(
-        R"({{"rows":{},"encoded":{},"parked":{},"waiting":{},"first":[{}]}})"
+        R"({{"rows":{},"fit":{},"parked":{},"waiting":{},"first":[{}]}})"
         "\n",
         report.rows,
-        report.coded,
+        report.fit,
         report.parked,
         report.waiting,
         rows
@@ -54,9 +54,9 @@ std::string report_json(const outbox_check_report& report) {
 
 std::string report_text(const outbox_check_report& report) {
     std::string text = fmt::format(
-        "looked at {}, {} of them encoded by a schema; {} would be parked, {} would wait\n",
+        "looked at {}: {} fit the rules, {} would be parked, {} would wait; no rule concerns the others\n",
         counted(report.rows, "row"),
-        report.coded,
+        report.fit,
         report.parked,
         report.waiting
     );

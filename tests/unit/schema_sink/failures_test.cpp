@@ -7,14 +7,11 @@ namespace millrace::schema::test {
 namespace {
 
 using testing::AllOf;
-using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Pair;
 using testing::SizeIs;
-using testing::StartsWith;
 
 struct ARegistryThatFails : testing::TestWithParam<failure_kind> {};
 

@@ -8,10 +8,8 @@
 namespace millrace::schema::test {
 namespace {
 
-using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
