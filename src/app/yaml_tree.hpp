@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,15 @@ struct yaml_node {
     std::string text;
     std::vector<yaml_node> items;  ///< Of a map: key, value, key, value.
 };
+
+/// For messages: `one value`, `a list`.
+[[nodiscard]] std::string_view in_words(yaml_node::kind what);
+
+/// Why this scalar does not stand on one line as it is written; empty when it does. The parser folds lines,
+/// so an open quote swallows the keys behind it up to the next one.
+[[nodiscard]] std::string_view beyond_its_line(
+    const std::vector<std::string_view>& lines, const yaml_node& scalar
+);
 
 /// Builds the upper levels of the tree; what lies below a value is dropped. Aliases are not followed.
 class tree_builder final : public YAML::EventHandler {

@@ -172,16 +172,21 @@ result<schema_use*> row_coder::schema_for(topic_coding& topic, part_coding& of, 
     auto chosen = choose(of, row);
     if (!chosen) return chosen;
     auto& use = **chosen;
+    const bool by_header = of.rule->rule.version == version_choice::header;
     if (seen_now(use) && use.known && !use.fault) return &use;
     const auto found = of.rule->unregistered ? registry::found_schema{of.rule->unregistered}
                                              : source_->find(of.subject, use.choice);
     if (found.schema) {
         if (found.schema != use.known) make_ready(of, use, found.schema);
-        if (use.fault) return tl::unexpected(*use.fault);
-        return &use;
+        if (!use.fault) return &use;
+        auto why = *use.fault;
+        if (by_header) why.code = errc::refused_record;
+        return tl::unexpected(std::move(why));
     }
+    use.known.reset();
+    use.compiled.reset();
     if (found.why != nullptr && !is_trouble(found.why->kind)) {
-        return tl::unexpected(as_row_error(*found.why, of.rule->rule.version == version_choice::header));
+        return tl::unexpected(as_row_error(*found.why, by_header));
     }
     ask(topic, of, use);
     return fail(
