@@ -120,6 +120,41 @@ TEST(Service, AnOutboxThatIsNotReadySaysWhy) {
     EXPECT_EQ(answer_admin("/readyz", about).status, 200u);
 }
 
+TEST(Service, SchemasOfAllOutboxesAreToldOnce) {
+    service about(service::kind::relay);
+    auto s = leading("sqlite:shop.db");
+    about.update(s, {s});
+    EXPECT_THAT(get(about, "/metrics"), Not(HasSubstr("millrace_schema_")));
+    EXPECT_THAT(get(about, "/status"), Not(HasSubstr("schemas")));
+    s.awaiting = 3;
+    s.schemas = schema_status{
+        .requests = 9,
+        .answers = 4,
+        .failed = {{"unreachable", 2}, {"no_such_subject", 0}},
+        .cached = 5,
+        .cached_bytes = 600,
+        .trouble = "the \"registry\" is away"};
+    about.update(s, {s, leading("sqlite:other.db")});
+    EXPECT_THAT(
+        get(about, "/metrics"),
+        AllOf(
+            HasSubstr("millrace_relay_awaiting{outbox=\"sqlite:shop.db\"} 3\n"),
+            HasSubstr("millrace_schema_requests_total 9\n"),
+            HasSubstr("millrace_schema_failures_total{kind=\"unreachable\"} 2\n"),
+            HasSubstr("millrace_schema_failures_total{kind=\"no_such_subject\"} 0\n"),
+            HasSubstr("millrace_schema_cached_bytes 600\n"),
+            HasSubstr("millrace_schema_trouble 1\n")
+        )
+    );
+    EXPECT_THAT(
+        get(about, "/status"),
+        AllOf(
+            HasSubstr(R"("awaiting":3)"),
+            HasSubstr(R"("failures":{"unreachable":2,"no_such_subject":0},"why":"the \"registry\" is away")")
+        )
+    );
+}
+
 TEST(Service, ALoopThatStandsStillIsNeitherHealthyNorReadyNorLeading) {
     mono_time now{};
     service about(service::kind::relay, service::silence_limit(7s), [&] { return now; });
