@@ -81,8 +81,12 @@ struct relay_driver::impl {
         };
         bool answered = outcome ? outcome->failures.size() < rows : says(outcome.error());
         if (outcome) {
-            for (const auto& failure : outcome->failures)
-                answered = answered || says(failure.why);
+            const auto early = [](const row_failure& f) { return f.early; };
+            const auto& failures = outcome->failures;
+            if (failures.size() == rows && std::all_of(failures.begin(), failures.end(), early))
+                return of_sink.withdrawn();
+            for (const auto& failure : failures)
+                answered = answered || (!failure.early && says(failure.why));
         }
         answered ? of_sink.answered(loop.now()) : of_sink.failed(loop.now());
     }

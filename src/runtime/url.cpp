@@ -189,7 +189,7 @@ struct absent_scheme {
     std::string_view why;
 };
 
-constexpr std::initializer_list<absent_scheme> absent{
+const std::initializer_list<absent_scheme> absent{
 // empty where nothing was left out
 #ifndef MILLRACE_WITH_POSTGRES
     absent_scheme{"postgresql", "which was left out of this build (MILLRACE_WITH_POSTGRES)"},

@@ -79,7 +79,7 @@ schema_sink::coded_request schema_sink::code(channel where, const std::vector<ou
     std::unordered_set<lane_ref, lane_hash> stopped;
     const auto refuse = [&](const outbox_row& row, error why, bool shared_blame) {
         const bool of_topic = why.code == errc::refused_topic;
-        out.failures.push_back({row.id, std::move(why), shared_blame, of_topic});
+        out.failures.push_back({row.id, std::move(why), shared_blame, of_topic, true});
         stopped.insert(lane_ref(row));
     };
     for (const auto& each : rows) {
@@ -125,7 +125,13 @@ void schema_sink::publish(
     if (where == channel::main && stopped_) {
         publish_outcome outcome;
         for (const auto& each : rows)
-            outcome.failures.push_back({each.row->id, purged_error()});
+            outcome.failures.push_back(
+                {.id = each.row->id,
+                 .why = purged_error(),
+                 .shared_blame = false,
+                 .of_topic = false,
+                 .early = true}
+            );
         return tell(std::move(done), std::move(outcome));
     }
     auto coded = code(where, rows);

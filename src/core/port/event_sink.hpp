@@ -40,6 +40,9 @@ struct row_failure {
 
     /// The fault is that of the row's topic or partition, whoever else is well: others can go on without it.
     bool of_topic{false};
+
+    /// It was refused before anybody else was asked: this says nothing about who takes rows in the end.
+    bool early{false};
 };
 
 /// What became of one request: rows that are not named as failures were published, durably.

@@ -19,12 +19,20 @@ public:
     }
     void answered(mono_time now) {
         settle();
+        failed_ = false;
         answered_ = now;
         since_ = outstanding_ > 0 ? std::optional{now} : std::nullopt;
     }
     void failed(mono_time now) {
         settle();
+        failed_ = true;
         if (!since_) since_ = now;
+    }
+
+    /// He was not asked after all.
+    void withdrawn() {
+        settle();
+        if (outstanding_ == 0 && !failed_) since_.reset();
     }
 
     /// What was asked so far counts no more, nor does what was answered.
@@ -39,6 +47,7 @@ private:
     }
 
     std::size_t outstanding_{0};
+    bool failed_{false};  ///< The latest that he had to say.
     std::optional<mono_time> since_;
     std::optional<mono_time> answered_;
 };

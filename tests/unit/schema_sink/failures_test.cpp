@@ -125,6 +125,21 @@ TEST(ASchemaThatCannotBeRead, HoldsBackTheTopicUntilANewerOneCan) {
     EXPECT_THAT(world.values(), SizeIs(1));
 }
 
+TEST(ASubjectThatIsMissing, DoesNotMakeASinkThatIsAwayLookPresentNorAPresentOneAway) {
+    schema_world world;
+    world.start();
+    world.put("a");
+    world.run(1min);
+    EXPECT_FALSE(world.w->driver->reach().sink.silent_since) << "nobody asked the sink for anything";
+    world.w->sink_faults.unavailable = 100;
+    world.put("a", "v", "u");
+    world.run(5s);
+    const auto since = world.w->driver->reach().sink.silent_since;
+    ASSERT_TRUE(since);
+    world.run(5min);
+    EXPECT_EQ(world.w->driver->reach().sink.silent_since, since);
+}
+
 TEST(AValueThatDoesNotFit, IsParkedWithItsPlaceAndTheOthersGoOut) {
     schema_world world;
     const auto id = world.registry->put("t-value", number_schema);
