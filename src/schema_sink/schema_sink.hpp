@@ -53,6 +53,7 @@ public:
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override;
     [[nodiscard]] bool awaits(const outbox_row& row) const override;
     void watch(std::function<void()> changed) override;
+    [[nodiscard]] std::optional<error> trouble() const override { return inner_->trouble(); }
     [[nodiscard]] capacity limits() const override { return inner_->limits(); }
 
     [[nodiscard]] const schema_sink_counters& counters() const noexcept { return counters_; }
