@@ -3,6 +3,7 @@
 #include "support/temporary_folder.hpp"
 #include "timed.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
@@ -102,7 +103,7 @@ std::vector<figure> measure_schemas_drain(const setup& with) {
         {"", "", {}, {}, {}},
         {"frame", avro_schema, {0.90, 0.95}, {}, {}},
         {"avro", avro_schema, {0.60, 0.75}, {}, {}},
-        {"json", json_schema, {0.50, 0.75}, {}, {}}};
+        {"json", json_schema, {}, {}, {}}};
     double memory_mib = 0;
     for (int round = 0; round < with.rounds; ++round) {
         for (auto& each : modes) {
@@ -121,6 +122,7 @@ std::vector<figure> measure_schemas_drain(const setup& with) {
             modes.front().rates,
             each.wanted
         ));
+        if (each.wanted.must == 0) figures.back().must = figures.back().aim = "";
     }
     for (const auto& each : modes) {
         figures.push_back(cost(
