@@ -225,7 +225,7 @@ result<Row> read_row(const item& from, std::string_view mark, std::string_view k
         errc::corrupt,
         fmt::format(
             "cannot read the leases in {}: attribute {} of the {} \"{}\" is not what Millrace writes; repair "
-            "the item, or reset the group",
+            "the item, or delete it: a shard without one begins anew",
             where,
             *fields.broken(),
             kind,

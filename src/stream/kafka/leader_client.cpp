@@ -22,6 +22,8 @@ constexpr int messages_max = 100;
 constexpr std::int64_t read_back = 16;
 
 constexpr int admin_timeout_ms = 5'000;
+constexpr int count_timeout_ms = 3'600'000;  // the most that librdkafka takes
+constexpr auto count_answer_max = std::chrono::minutes{30};
 constexpr auto create_again_after = std::chrono::seconds{5};
 constexpr auto close_limit = std::chrono::seconds{5};
 // A member learns by its next heartbeat that another has left: no hand-over is faster.
@@ -198,12 +200,25 @@ void leader_client::create_topic() {
     rd_kafka_CreateTopics(producer_, topics, 1, options.get(), admin_.get());
 }
 
+// librdkafka aborts the process when a coordinator comes back after a question to it has timed out. So none
+// ever does: it is given the longest time that there is, and a client whose question is that old is made
+// anew.
 void leader_client::count_members() {
+    if (counting_since_) {
+        if (now_ - *counting_since_ < count_answer_max) return;
+        return news_.broken(
+            {errc::unavailable,
+             retry_advice::after_delay,
+             false,
+             fmt::format("the coordinator of leader group \"{}\" has long not answered", options_.group)}
+        );
+    }
+    counting_since_ = now_;
     char why[256] = "";
     using admin_options = std::unique_ptr<rd_kafka_AdminOptions_t, destroyer<rd_kafka_AdminOptions_destroy>>;
     const admin_options options(rd_kafka_AdminOptions_new(producer_, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS)
     );
-    rd_kafka_AdminOptions_set_request_timeout(options.get(), admin_timeout_ms, why, sizeof why);
+    rd_kafka_AdminOptions_set_request_timeout(options.get(), count_timeout_ms, why, sizeof why);
     const char* groups[] = {options_.group.c_str()};
     rd_kafka_DescribeConsumerGroups(producer_, groups, 1, options.get(), admin_.get());
 }
@@ -260,6 +275,7 @@ void leader_client::subscribe() {
 }
 
 void leader_client::members_described(rd_kafka_event_t* event) {
+    counting_since_.reset();
     if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
     std::size_t count = 0;
     const auto** groups = rd_kafka_DescribeConsumerGroups_result_groups(

@@ -53,7 +53,8 @@ public:
     void send(const std::string& heartbeat);
     void unassign();
 
-    /// Asks how many members the group has; `members` tells.
+    /// Asks how many members the group has; `members` tells. One question at a time: it does nothing while
+    /// the last one is not answered, and calls for a new client when that takes half an hour.
     void count_members();
 
     /// Leaves the group. Blocks for five seconds at most; the session then lapses.
@@ -86,6 +87,7 @@ private:
     queue_ptr consumer_queue_;
     mono_time now_{};
     bool creating_{false};
+    std::optional<mono_time> counting_since_;
     bool subscribed_{false};
     bool closing_{false};
     std::optional<mono_time> create_at_{mono_time{}};  // at once
