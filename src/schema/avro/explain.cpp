@@ -1,9 +1,6 @@
 #include "avro/writer.hpp"
-#include "json/utf8.hpp"
-#include "text/nearest.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -54,16 +51,6 @@ std::string expected(const avro_plan& plan, std::uint32_t node) {
     return fmt::format("expected {}{}", describe(plan, node), readable_form(plan.nodes[node].logical));
 }
 
-std::string unknown_field(const avro_plan& plan, const avro_fault& fault, std::string_view key) {
-    const auto& node = plan.nodes[fault.node];
-    std::vector<std::string_view> names;
-    for (std::uint32_t i = 0; node.kind == avro_kind::record && i < node.count; ++i)
-        names.push_back(plan.field_name(node, i));
-    return fmt::format(
-        "{} has no field \"{}\"{}", describe(plan, fault.node), shortened(key), did_you_mean(key, names)
-    );
-}
-
 std::string missing_field(const avro_plan& plan, const avro_fault& fault) {
     const auto& node = plan.nodes[fault.node];
     const auto& field = plan.fields[node.first + fault.detail];
@@ -96,7 +83,8 @@ std::string reason(const avro_plan& plan, const json_document& document, const a
         case fault_kind::missing_field:
             return missing_field(plan, fault);
         case fault_kind::unknown_field:
-            return unknown_field(plan, fault, document.text(fault.token));
+            // Its name is the row's, so it may be data.
+            return fmt::format("a field that {} does not have", describe(plan, fault.node));
         case fault_kind::doubled_key:
             return "a name stands twice in one object";
         case fault_kind::no_wrapper:

@@ -157,10 +157,10 @@ TEST(AvroEncoder, ShowsTheKeyOfAMapByItsPlaceBecauseItIsData) {
     );
 }
 
-TEST(AvroEncoder, RefusesAnUnknownFieldAndNamesTheNearest) {
+TEST(AvroEncoder, RefusesAnUnknownFieldAndShowsOnlyItsPlaceBecauseItsNameIsData) {
     EXPECT_EQ(
         fault(order, R"({"id": 7, "custommer": {"name": "A"}})"),
-        "${2}: record shop.Order has no field \"custommer\"; did you mean \"customer\"?"
+        "${2}: a field that record shop.Order does not have"
     );
     EXPECT_EQ(
         encoded(

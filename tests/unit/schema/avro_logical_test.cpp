@@ -193,7 +193,9 @@ TEST(AvroDuration, TakesItsPartsOrItsBytes) {
         encoded(duration, R"("\u0001\u0000\u0000\u0000\u0002\u0000\u0000\u0000\u0003\u0000\u0000\u0000")"),
         "010000000200000003000000"
     );
-    EXPECT_THAT(fault(duration, R"({"hours": 1})"), testing::HasSubstr("duration has no field \"hours\""));
+    EXPECT_THAT(
+        fault(duration, R"({"hours": 1})"), testing::HasSubstr("a field that duration does not have")
+    );
     EXPECT_THAT(fault(duration, R"({"days": -1})"), testing::HasSubstr("out of its range"));
     EXPECT_THAT(fault(duration, R"({"days": 1, "days": 1})"), testing::HasSubstr("stands twice"));
     EXPECT_THAT(fault(duration, R"({"days": "1"})"), testing::HasSubstr("found a string"));

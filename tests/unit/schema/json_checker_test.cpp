@@ -75,7 +75,7 @@ TEST(JsonChecker, SaysWhereWhatWasExpectedAndWhatKindWasFound) {
         fault(order, R"({"id": 1, "lines": ["aa", "bb", "cc"]})"),
         "$.lines: expected at most 2 elements, found an array of 3 elements"
     );
-    EXPECT_EQ(fault(order, R"({"id": 1, "idd": 2})"), "${2}: a member \"idd\" is not allowed");
+    EXPECT_EQ(fault(order, R"({"id": 1, "idd": 2})"), "${2}: a member that the schema does not allow");
 }
 
 TEST(JsonChecker, ShowsAKeyThatMayBeDataByItsPlace) {
