@@ -16,7 +16,7 @@ namespace millrace::app {
 
 namespace {
 
-constexpr std::size_t field_bytes_max = 300;
+constexpr std::size_t field_bytes_max = 1'500;  // a registry's own words take up to 1,000
 
 spdlog::level::level_enum to_spdlog(log_level level) {
     switch (level) {

@@ -46,10 +46,15 @@ tl::expected<http_url, std::string_view> parse_http_url(std::string_view url) {
     parts.path = rest.substr(slash);
     if (parts.authority.find('@') != std::string_view::npos)
         return tl::unexpected<std::string_view>("must not hold a user or password");
+    if (rest.find_first_of("?# ") != std::string_view::npos)
+        return tl::unexpected<std::string_view>("has a query, a fragment or a space");
     const auto bracket = parts.authority.rfind(']');
     const auto colon = parts.authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
     parts.host = parts.authority.substr(0, colon);
     if (colon != std::string_view::npos) parts.port = parts.authority.substr(colon + 1);
+    constexpr std::size_t host_max = 255;  // of a name in DNS
+    if (parts.host.size() > host_max)
+        return tl::unexpected<std::string_view>("names a host of more than 255 characters");
     if (!is_host(parts.host)) return tl::unexpected<std::string_view>("names no host");
     if (colon != std::string_view::npos && !is_port(parts.port))
         return tl::unexpected<std::string_view>("has no port from 1 to 65535");

@@ -19,7 +19,8 @@ std::size_t avro_schema::bytes() const noexcept {
 }
 
 result<std::uint32_t> avro_parser::read(std::string_view json) {
-    if (auto read = document_.read(json); !read) return tl::unexpected(read.error());
+    if (auto read = document_.read(json); !read)
+        return fail(read.error().code, "its text: " + read.error().detail);
     defaults_.clear();
     auto root = type(json_document::root, {});
     if (!root) return root;

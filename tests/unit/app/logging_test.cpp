@@ -22,5 +22,16 @@ TEST(Logging, EmptyFieldsAreLeftOut) {
     );
 }
 
+TEST(Logging, AFieldHoldsTheWordsOfARegistryAndIsCutBehindThem) {
+    const auto detail_of = [](std::size_t bytes) {
+        testing::internal::CaptureStderr();
+        make_log("info", "text")
+            ->write(log_level::warning, "relay.row_retried", {{"detail", std::string(bytes, 'x')}});
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_THAT(detail_of(1'500), testing::EndsWith(" detail=" + std::string(1'500, 'x') + "\n"));
+    EXPECT_THAT(detail_of(1'501), testing::EndsWith(" detail=" + std::string(1'500, 'x') + "...\n"));
+}
+
 }  // namespace
 }  // namespace millrace::app

@@ -143,7 +143,7 @@ TEST(AvroSchema, SaysWhereAndWhyASchemaIsNone) {
     EXPECT_EQ(
         refusal(R"(["int", {"type": "int", "logicalType": "date"}])"), "$: a union holds \"int\" twice"
     );
-    EXPECT_THAT(refusal("{"), testing::HasSubstr("no valid JSON at byte 1"));
+    EXPECT_THAT(refusal("{"), testing::HasSubstr("its text: it is no valid JSON at byte 1"));
 }
 
 TEST(AvroSchema, ChecksADefaultAgainstItsType) {
