@@ -13,6 +13,8 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -324,6 +326,44 @@ void check_other_sections(const command_spec& used, const config_values& file, f
     }
 }
 
+/// Of the file; what the flags say of a borrowed option, they say alone.
+std::vector<given_value> values_for(
+    const command_spec& command, const config_values& file, std::span<const given_value> flags, faults& found
+) {
+    std::vector<given_value> out;
+    const auto copy_of = [&](std::string_view name, const auto& fits) {
+        const auto section = file.find(name);
+        if (section != file.end()) std::ranges::copy_if(section->second, std::back_inserter(out), fits);
+    };
+    copy_of(command.path, [](const given_value&) { return true; });
+    // Whatever is wrong with that section has been said, and its values would only repeat it.
+    if (lender_of(command).empty() || !found.empty()) return out;
+    copy_of(lender_of(command), [&](const given_value& value) {
+        const auto* const option = find_option(command, value.option);
+        return option != nullptr && std::ranges::none_of(flags, [&](const given_value& flag) {
+                   return flag.option == value.option;
+               });
+    });
+    const auto several = std::ranges::adjacent_find(out, {}, &given_value::option);
+    if (several != out.end()) {
+        found.add(fmt::format("{}: one of several; say which with --{}", several->where, several->option));
+        const auto same =
+            std::ranges::remove(std::next(several), out.end(), several->option, &given_value::option);
+        out.erase(same.begin(), same.end());
+    }
+    for (const given_value& value : out) {
+        if (value.open) {
+            found.add(fmt::format(
+                "{}: {} needs a variable of the environment that is not set; set it, or give --{}",
+                value.where,
+                config_key(value.option),
+                value.option
+            ));
+        }
+    }
+    return out;
+}
+
 int run_program(std::vector<std::string> words) {
     const auto code = [](exit_status status) { return static_cast<int>(status); };
     faults found;
@@ -336,19 +376,22 @@ int run_program(std::vector<std::string> words) {
         return code(exit_status::usage);
     }
     config_values file;
+    std::optional<settings> schemas;
     for (const given_value& flag : line.flags) {
         if (flag.option == "config") {
             file = read_config(flag.text, process_environment(), found, line.command->path);
+            if (const auto section = file.find(schemas_section().path);
+                section != file.end() && line.command->takes_schemas) {
+                schemas = resolve_schemas(section->second, found);
+                check_schema_files(*schemas, found);
+            }
             check_other_sections(*line.command, file, found);
         }
     }
-    settings values =
-        settings::resolve(*line.command, file[std::string{line.command->path}], line.flags, true, found);
-    if (const auto section = file.find(schemas_section().path);
-        section != file.end() && line.command->takes_schemas) {
-        values.attach_schemas(settings::resolve(schemas_section(), section->second, {}, false, found));
-        schemas_section().check(*values.schemas(), found);
-    }
+    settings values = settings::resolve(
+        *line.command, values_for(*line.command, file, line.flags, found), line.flags, true, found
+    );
+    if (schemas) values.attach_schemas(std::move(*schemas));
     if (line.command->check != nullptr) line.command->check(values, found);
     if (!found.empty()) {
         print_faults(line, found);

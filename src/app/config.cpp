@@ -183,7 +183,9 @@ private:
         const command_spec* const user = find_command(used_);
         const bool shared = &command == &schemas_section() && user != nullptr && user->takes_schemas;
         made.open = !used_.empty() && used_ != command.path && !shared;
-        auto filled = fill(key.text, value, made.open);
+        const bool borrowed =
+            user != nullptr && lender_of(*user) == command.path && find_option(*user, made.option) != nullptr;
+        auto filled = fill(key.text, value, made.open, borrowed);
         if (!filled) return;
         made.text = std::move(*filled);
         made.shown = value.text;
@@ -244,6 +246,12 @@ private:
         }
         if (path.empty() && !seen.contains("topic"))
             complain(body.mark, "a rule without its topic; `*` is each");
+        if (path.empty() && !seen.contains("value") && !seen.contains("key"))
+            complain(
+                body.mark, "a rule that says neither value nor key; `value: none` leaves both as they are"
+            );
+        if (!path.empty() && body.items.empty())
+            complain(body.mark, fmt::format("{} is empty; `none` leaves it as it is", what));
     }
 
     void take_of_rule(
@@ -280,8 +288,9 @@ private:
         add_value(schemas_section(), std::move(made), key, value);
     }
 
-    /// Replaces each `${ENV:NAME}`; with `open`, leaves it, and says whether there is one.
-    std::optional<std::string> fill(std::string_view key, const yaml_node& value, bool& open) {
+    /// Replaces each `${ENV:NAME}`; with `open`, leaves it (if `borrowed`, only one that is not set), and
+    /// says whether there is one.
+    std::optional<std::string> fill(std::string_view key, const yaml_node& value, bool& open, bool borrowed) {
         const bool leave = std::exchange(open, false);
         constexpr std::string_view begin = "${ENV:";
         std::string_view text = value.text;
@@ -296,13 +305,13 @@ private:
                 return std::nullopt;
             }
             const std::string name{text.substr(at + begin.size(), end - at - begin.size())};
-            if (leave && !name.empty()) {
+            const auto variable = name.empty() || (leave && !borrowed) ? std::nullopt : variables_(name);
+            if (leave && !name.empty() && !variable) {
                 open = true;
                 out += text.substr(at, end + 1 - at);
                 text.remove_prefix(end + 1);
                 continue;
             }
-            const auto variable = name.empty() ? std::nullopt : variables_(name);
             if (!variable) {
                 complain(
                     value.mark,

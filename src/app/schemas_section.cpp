@@ -1,14 +1,20 @@
 #include "schemas_section.hpp"
 
 #include "commands/commands.hpp"
+#include "schema_faults.hpp"
 #include "units.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #ifdef MILLRACE_WITH_SCHEMAS
 #include "framing/framing.hpp"
@@ -72,9 +78,60 @@ std::vector<option_spec> section_keys() {
     };
 }
 
+const setting& setting_of(const settings& values, std::string_view key) {
+    const auto all = values.all();
+    const auto at =
+        std::ranges::find_if(all, [&](const setting& s) { return config_key(s.option->name) == key; });
+    return at == all.end() ? all.back() : *at;
+}
+
+/// Of the part of the rule that the fault names, or else of its first.
+std::string place_in_rule(const settings& values, const schema_fault& fault) {
+    std::string place;
+    for (const given_value& part : values.parts("rules")) {
+        if (part.rule != fault.index) continue;
+        const std::string_view key = part.key;
+        if (place.empty()) place = part.where;
+        if (key == fault.part) return part.where;
+        if (!key.starts_with(fault.part + ".")) continue;
+        if (key.ends_with(".mode")) {
+            place = part.where;  // most faults name it beside the key that does not go with it
+            continue;
+        }
+        if (fault.what.find(fmt::format("`{}", key.substr(fault.part.size() + 1))) != std::string::npos)
+            return part.where;
+    }
+    return place;
+}
+
+std::string place_of(const settings& values, const schema_fault& fault) {
+    if (!fault.part.empty()) return place_in_rule(values, fault);
+    if (fault.setting.empty()) return {};
+    const setting& named = setting_of(values, fault.setting == "urls" ? "registry" : fault.setting);
+    return fault.index < named.places.size() ? named.places[fault.index] : named.where;
+}
+
 void check_section(const settings& values, faults& found) {
     if (!found.empty()) return;  // rules with a fault left out would make others
-    if (const auto valid = schema_settings_of(values).validate(); !valid) found.add(valid.error());
+    for (const schema_fault& fault : faults_of(schema_settings_of(values))) {
+        const auto place = place_of(values, fault);
+        found.add(place.empty() ? fault.what : fmt::format("{}: {}", place, fault.what));
+    }
+}
+
+/// A file that a relay needs to start.
+void check_file(const std::string& where, std::string_view key, const std::string& file, faults& found) {
+    struct stat about {};
+    int code = 0;
+    if (::stat(file.c_str(), &about) != 0 || ::access(file.c_str(), R_OK) != 0) code = errno;
+    if (code == 0 && S_ISDIR(about.st_mode)) code = EISDIR;
+    if (code == 0) return;
+    found.add(
+        fmt::format(
+            "{}: {}: the file {} cannot be read: {}", where, key, in_quotes(file), std::strerror(code)
+        ),
+        exit_status::failed
+    );
 }
 
 coding_mode mode_of(std::string_view text) {
@@ -153,6 +210,30 @@ const command_spec& schemas_section() {
         .check = check_section,
         .configurable = true};
     return section;
+}
+
+settings resolve_schemas(std::span<const given_value> values, faults& found) {
+    const bool readable = found.empty();
+    faults own;
+    auto section = settings::resolve(schemas_section(), values, {}, false, own);
+    if (readable) check_section(section, own);
+    for (const std::string& line : own.lines())
+        found.add(line, own.status());
+    return section;
+}
+
+void check_schema_files(const settings& section, faults& found) {
+    for (const std::string_view key : {"ca_file", "client_certificate_file", "client_key_file"}) {
+        const setting& named = setting_of(section, key);
+        if (!named.values.empty()) check_file(named.where, key, named.values.front(), found);
+    }
+    for (const given_value& part : section.parts("rules")) {
+        if (part.key.ends_with(".schema_file")) check_file(part.where, "schema_file", part.text, found);
+    }
+}
+
+std::string_view lender_of(const command_spec& command) {
+    return command.takes_schemas && !command.configurable ? "relay" : "";
 }
 
 std::span<const option_spec> rule_keys() {

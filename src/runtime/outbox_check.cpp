@@ -97,10 +97,16 @@ private:
     [[nodiscard]] bool check(const outbox_row& row) {
         const lane_id lane{lane_ref(row)};
         if (!row.malformed.empty()) {
-            park(row, lane, "malformed_row", std::string(row.malformed));
+            convict(row, lane, "malformed_row", std::string(row.malformed));
         } else if (row.key && parked_.contains(lane)) {
-            park(
-                row, lane, "lane_is_parked", "an earlier row of the same topic and key is parked, or would be"
+            park(row, "lane_is_parked", "an earlier row of the same topic and key is parked, or would be");
+        } else if (row.key && stopped_.contains(lane)) {
+            ++report_.waiting;
+            list(
+                row,
+                row_fate::waits,
+                "relay_stops",
+                "the relay would stop at an earlier row of the same topic and key"
             );
         } else {
             const auto state = coder_->look(row);
@@ -119,26 +125,40 @@ private:
 
     void refuse(const outbox_row& row, const lane_id& lane, const error& why) {
         if (judge(why, true) == blame::guilty)
-            return park(row, lane, std::string(bury_reason(why)), why.detail);
+            return convict(row, lane, std::string(bury_reason(why)), why.detail);
         ++report_.waiting;
         const auto* const trouble = coder_->source().trouble();
         const bool of_registry = why.code == errc::unavailable && trouble != nullptr;
-        list(row, false, std::string(name_of(why.code)), of_registry ? trouble->why.detail : why.detail);
+        list(
+            row,
+            row_fate::waits,
+            std::string(name_of(why.code)),
+            of_registry ? trouble->why.detail : why.detail
+        );
     }
 
-    void park(const outbox_row& row, const lane_id& lane, std::string reason, std::string detail) {
+    void convict(const outbox_row& row, const lane_id& lane, std::string reason, std::string detail) {
+        if (settings_.on_poison == poison_policy::stop) {
+            if (row.key) stopped_.insert(lane);
+            ++report_.stopping;
+            return list(row, row_fate::stops, std::move(reason), std::move(detail));
+        }
         if (settings_.on_poison == poison_policy::park_key && row.key) parked_.insert(lane);
-        ++report_.parked;
-        list(row, true, std::move(reason), std::move(detail));
+        park(row, std::move(reason), std::move(detail));
     }
 
-    void list(const outbox_row& row, bool parked, std::string reason, std::string detail) {
+    void park(const outbox_row& row, std::string reason, std::string detail) {
+        ++report_.parked;
+        list(row, row_fate::parked, std::move(reason), std::move(detail));
+    }
+
+    void list(const outbox_row& row, row_fate fate, std::string reason, std::string detail) {
         if (report_.first.size() >= settings_.listed_max) return;
         report_.first.push_back(
             {row.id,
              std::string(row.topic),
              row.key ? std::optional(std::string(*row.key)) : std::nullopt,
-             parked,
+             fate,
              std::move(reason),
              std::move(detail)}
         );
@@ -149,6 +169,7 @@ private:
     std::unique_ptr<outbox_source> source_;
     std::shared_ptr<schema::row_coder> coder_;
     std::unordered_set<lane_id, lane_hash, lane_equal> parked_;
+    std::unordered_set<lane_id, lane_hash, lane_equal> stopped_;
     row_id after_;
     std::shared_ptr<const row_batch> batch_;
     std::size_t next_{0};

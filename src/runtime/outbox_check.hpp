@@ -27,12 +27,19 @@ struct outbox_check_settings {
     nanoseconds wait{std::chrono::seconds{10}};  ///< For the registry, all in all.
 };
 
+/// What becomes of a row that a relay would not deliver.
+enum class row_fate : std::uint8_t {
+    parked,
+    waits,  ///< Such as for a subject that the registry does not have, or behind a row at which it stops.
+    stops   ///< The relay would stop there, by its policy.
+};
+
 /// A row that a relay would not deliver.
 struct unfit_row {
     row_id id;
     std::string topic;
     std::optional<std::string> key;
-    bool parked{true};   ///< Otherwise it would wait, such as for a subject that the registry does not have.
+    row_fate fate{row_fate::parked};
     std::string reason;  ///< As among the dead letters, or the kind of what it waits for.
     std::string detail;
 };
@@ -42,7 +49,8 @@ struct outbox_check_report {
     std::uint64_t fit{0};   ///< Of them, those that a rule concerns and that would go out by it.
     std::uint64_t parked{0};
     std::uint64_t waiting{0};
-    std::vector<unfit_row> first;  ///< Of both; at most `listed_max`.
+    std::uint64_t stopping{0};
+    std::vector<unfit_row> first;  ///< Of the last three; at most `listed_max`.
 };
 
 /// `settings` are valid. Errors: of the outbox, and of files of the rules.

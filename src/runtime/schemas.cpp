@@ -1,6 +1,10 @@
 #include "schemas.hpp"
 
+#include "schema_faults.hpp"
+
 #ifdef MILLRACE_WITH_SCHEMAS
+#include "option_faults.hpp"
+#include "rules/rule_faults.hpp"
 #include "schema_adapters.hpp"
 #include "schema_sink.hpp"
 #endif
@@ -78,18 +82,29 @@ private:
 
 }  // namespace
 
-result<void> schema_settings::validate() const {
-    if (rules.empty()) {
-        return fail(
-            errc::invalid_config,
-            "a schema registry is named, but no rule uses it; add rules, or leave it out"
+std::vector<schema_fault> faults_of(const schema_settings& settings) {
+    std::vector<schema_fault> found;
+    if (settings.rules.empty()) {
+        found.push_back(
+            {"rules", 0, "", "a schema registry is named, but no rule uses it; add rules, or leave it out"}
         );
     }
-    if (urls.empty())
-        return fail(errc::invalid_config, "there are rules for schemas, but no registry; name its address");
-    if (auto valid = registry_options_of(*this).validate(); !valid) return valid;
-    if (auto valid = cache_options_of(*this).validate(); !valid) return valid;
-    return schema::check_rules(rules);
+    if (settings.urls.empty()) {
+        found.push_back({"urls", 0, "", "there are rules for schemas, but no registry; name its address"});
+    } else {
+        for (auto& fault : registry::faults_of(registry_options_of(settings)))
+            found.push_back({std::string(fault.option), fault.index, "", std::move(fault.what)});
+    }
+    if (const auto valid = cache_options_of(settings).validate(); !valid)
+        found.push_back({"", 0, "", valid.error().detail});
+    for (auto& fault : schema::faults_of(settings.rules)) {
+        using place = schema::rule_fault::place;
+        const auto* const part = fault.where == place::value ? "value"
+                                 : fault.where == place::key ? "key"
+                                                             : "topic";
+        found.push_back({"rules", fault.rule, part, std::move(fault.what)});
+    }
+    return found;
 }
 
 namespace schema_adapters {
@@ -118,11 +133,12 @@ result<std::shared_ptr<schemas>> open_schemas(const schema_settings& settings, h
 
 #else
 
-result<void> schema_settings::validate() const {
-    return fail(
-        errc::invalid_config,
-        "this build has no schemas; leave their rules out, or build with MILLRACE_WITH_SCHEMAS=ON"
-    );
+std::vector<schema_fault> faults_of(const schema_settings&) {
+    return {
+        {"rules",
+         0,
+         "",
+         "this build has no schemas; leave their rules out, or build with MILLRACE_WITH_SCHEMAS=ON"}};
 }
 
 result<std::shared_ptr<schemas>> open_schemas(const schema_settings& settings, host&) {
@@ -130,5 +146,11 @@ result<std::shared_ptr<schemas>> open_schemas(const schema_settings& settings, h
 }
 
 #endif
+
+result<void> schema_settings::validate() const {
+    if (auto found = faults_of(*this); !found.empty())
+        return fail(errc::invalid_config, std::move(found.front().what));
+    return {};
+}
 
 }  // namespace millrace

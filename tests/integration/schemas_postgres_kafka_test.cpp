@@ -135,7 +135,7 @@ TEST_F(SchemasPostgresKafka, OutboxCheckNamesWhatWouldBeParkedAndChangesNothing)
     put("new", "a", R"({"id":1})");
     put("plain", "a", "anything");
     put_tombstone(topic, "b");
-    EXPECT_THAT(ok(check), HasSubstr(R"({"rows":4,"fit":3,"parked":0,"waiting":0,"first":[]})"));
+    EXPECT_THAT(ok(check), HasSubstr(R"({"rows":4,"fit":3,"parked":0,"waiting":0,"stopping":0,"first":[]})"));
     put(topic, "b", R"({"id":"secret"})");
     put(topic, "b", R"({"id":2})");
     put("new", "a", R"({"nothing":2})");

@@ -33,21 +33,21 @@ std::vector<settings> resolve_file(
 ) {
     std::vector<settings> out;
     const command_spec* const called = find_command(command);
+    const auto of_schemas = values.find(schemas_section().path);
+    std::optional<settings> schemas;
+    if (of_schemas != values.end() && (command.empty() || (called != nullptr && called->takes_schemas)))
+        schemas = resolve_schemas(of_schemas->second, found);
     for (const command_spec* const one : sections()) {
         const command_spec& candidate = *one;
         const auto section = values.find(candidate.path);
         const bool there = section != values.end();
-        const bool shared = one == &schemas_section();
-        const bool with_called = shared ? there && called != nullptr && called->takes_schemas : one == called;
-        if (!(command.empty() ? there : with_called)) continue;
+        if (one == &schemas_section()) {
+            if (schemas) out.push_back(*schemas);
+            continue;
+        }
+        if (!(command.empty() ? there : one == called)) continue;
         const std::vector<given_value> none;
-        out.push_back(settings::resolve(
-            candidate,
-            there ? section->second : none,
-            shared ? std::span<const given_value>{} : flags,
-            false,
-            found
-        ));
+        out.push_back(settings::resolve(candidate, there ? section->second : none, flags, false, found));
         if (candidate.check != nullptr) candidate.check(out.back(), found);
     }
     return out;
@@ -57,7 +57,9 @@ exit_status check_file(const settings& values) {
     const std::string file = values.text("file");
     faults found;
     const config_values read = read_config(file, process_environment(), found);
-    (void)resolve_file(read, {}, {}, found);  // Only its faults matter.
+    for (const settings& section : resolve_file(read, {}, {}, found)) {
+        if (&section.command() == &schemas_section()) check_schema_files(section, found);
+    }
     if (!found.empty()) {
         complain(found);
         return found.status();

@@ -25,13 +25,24 @@ void check_check(const settings& values, faults& found) {
     check_url(values, "outbox", url_role::outbox, found);
 }
 
+std::string_view name_of(row_fate fate) {
+    switch (fate) {
+        case row_fate::stops:
+            return "stops";
+        case row_fate::waits:
+            return "waits";
+        default:
+            return "parked";
+    }
+}
+
 std::string row_json(const unfit_row& row) {
     return fmt::format(
         R"({{"id":{},"topic":{},{},"fate":"{}","reason":{},"error":{}}})",
         row.id.value(),
         json_string(row.topic),
         field_json("key", row.key),
-        row.parked ? "parked" : "waits",
+        name_of(row.fate),
         json_string(row.reason),
         json_string(row.detail)
     );
@@ -42,23 +53,25 @@ std::string report_json(const outbox_check_report& report) {
     for (const unfit_row& row : report.first)
         rows += (rows.empty() ? "" : ",\n ") + row_json(row);
     return fmt::format(
-        R"({{"rows":{},"fit":{},"parked":{},"waiting":{},"first":[{}]}})"
+        R"({{"rows":{},"fit":{},"parked":{},"waiting":{},"stopping":{},"first":[{}]}})"
         "\n",
         report.rows,
         report.fit,
         report.parked,
         report.waiting,
+        report.stopping,
         rows
     );
 }
 
 std::string report_text(const outbox_check_report& report) {
     std::string text = fmt::format(
-        "looked at {}: {} fit the rules, {} would be parked, {} would wait; no rule concerns the others\n",
+        "looked at {}: {} fit the rules, {} would be parked, {} would wait{}; no rule concerns the others\n",
         counted(report.rows, "row"),
         report.fit,
         report.parked,
-        report.waiting
+        report.waiting,
+        report.stopping > 0 ? fmt::format(", {} would stop the relay", report.stopping) : ""
     );
     if (report.first.empty()) return text;
     table out({"id", "topic", "key", "fate", "reason", "error"});
@@ -67,7 +80,7 @@ std::string report_text(const outbox_check_report& report) {
             {fmt::format("{}", row.id.value()),
              in_quotes(row.topic),
              shown(row.key),
-             row.parked ? "parked" : "waits",
+             std::string{name_of(row.fate)},
              row.reason,
              row.detail}
         );
@@ -94,7 +107,7 @@ exit_status check_rows(const settings& values) {
     const auto report = check_outbox(set, null_log());
     if (!report) return complain(report.error());
     const auto printed = print(values.flag("json") ? report_json(*report) : report_text(*report));
-    return report->parked + report->waiting > 0 ? exit_status::failed : printed;
+    return report->parked + report->waiting + report->stopping > 0 ? exit_status::failed : printed;
 }
 
 }  // namespace
@@ -103,7 +116,7 @@ void add_outbox_check_command(std::vector<command_spec>& list) {
     option_spec file{
         .name = "config",
         .placeholder = "FILE",
-        .meaning = "The relay's configuration, whose section schemas is used",
+        .meaning = "The relay's configuration; its schemas, outbox and on_poison are used",
         .required = true,
         .in_file = false};
     list.push_back(

@@ -2,9 +2,11 @@
 
 #include "avro/names.hpp"
 #include "json/utf8.hpp"
+#include "rules/rule_faults.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -70,7 +72,10 @@ std::string fault_of_mode(const coding_rule& rule) {
     if (rule.mode != coding_mode::frame && rule.format != preset.format)
         return "`format` is of `mode: frame` only";
     const bool protobuf = rule.mode == coding_mode::frame && rule.format == schema_format::protobuf;
-    if (rule.message_index.empty()) return "`message` is empty; the first message of the file is 0";
+    if (rule.message_index.empty())
+        return "`message` is no place of a message; give its number in the file, from 0, then /NUMBER for "
+               "each "
+               "message it is nested in, such as 0 or 1/0";
     if (!protobuf && rule.message_index != preset.message_index)
         return "`message` is of `format: protobuf` only";
     return {};
@@ -165,45 +170,51 @@ result<std::int32_t> read_version(std::string_view text) {
     return fail(
         errc::refused_record,
         fmt::format(
-            "the version header of the row holds {} bytes that are no whole number from 1", text.size()
+            "the version header of the row is no whole number from 1, but {} {}",
+            text.size(),
+            text.size() == 1 ? "byte" : "bytes"
         )
     );
 }
 
-result<void> check_rules(std::span<const topic_rule> rules) {
+std::vector<rule_fault> faults_of(std::span<const topic_rule> rules) {
+    std::vector<rule_fault> found;
     for (std::size_t i = 0; i < rules.size(); ++i) {
         const auto& rule = rules[i];
         const auto named = fmt::format("rule {} of the schemas (topic \"{}\")", i + 1, shortened(rule.topic));
+        const auto add = [&](rule_fault::place where, std::string what) {
+            found.push_back({i, where, std::move(what)});
+        };
         if (rule.topic.empty()) {
-            return fail(
-                errc::invalid_config, fmt::format("rule {} of the schemas names no topic; `*` is each", i + 1)
-            );
+            add(rule_fault::place::topic,
+                fmt::format("rule {} of the schemas names no topic; `*` is each", i + 1));
         }
-        for (const auto part : {record_part::value, record_part::key}) {
-            const auto fault = fault_of(part_of(rule, part));
-            if (fault.empty()) continue;
-            const auto* const which = part == record_part::key ? "key" : "value";
-            return fail(errc::invalid_config, fmt::format("{}, {}: {}", named, which, fault));
-        }
+        if (const auto fault = fault_of(rule.value); !fault.empty())
+            add(rule_fault::place::value, fmt::format("{}, value: {}", named, fault));
+        if (const auto fault = fault_of(rule.key); !fault.empty())
+            add(rule_fault::place::key, fmt::format("{}, key: {}", named, fault));
         const auto hides = [&](const topic_rule& earlier) {
             return is_pattern(rule.topic) ? earlier.topic == rule.topic || earlier.topic == "*"
                                           : matches_pattern(earlier.topic, rule.topic);
         };
-        const auto earlier =
-            std::find_if(rules.begin(), rules.begin() + static_cast<std::ptrdiff_t>(i), hides);
-        if (earlier != rules.begin() + static_cast<std::ptrdiff_t>(i)) {
-            return fail(
-                errc::invalid_config,
-                fmt::format(
-                    "{} never decides, because rule {} (topic \"{}\") matches first; put the more special "
-                    "rule first",
-                    named,
-                    earlier - rules.begin() + 1,
-                    shortened(earlier->topic)
-                )
-            );
-        }
+        const auto end = rules.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto earlier = std::find_if(rules.begin(), end, hides);
+        if (earlier == end || rule.topic.empty()) continue;
+        add(rule_fault::place::topic,
+            fmt::format(
+                "{} never decides, because rule {} (topic \"{}\") matches first; put the more special "
+                "rule first",
+                named,
+                earlier - rules.begin() + 1,
+                shortened(earlier->topic)
+            ));
     }
+    return found;
+}
+
+result<void> check_rules(std::span<const topic_rule> rules) {
+    if (auto found = faults_of(rules); !found.empty())
+        return fail(errc::invalid_config, std::move(found.front().what));
     return {};
 }
 

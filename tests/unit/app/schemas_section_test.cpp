@@ -33,10 +33,7 @@ struct SchemasSection : testing::Test {
         const auto values = parse_config("m.yaml", text, variables, found);
         const auto section = values.find("schemas");
         const std::vector<given_value> none;
-        resolved = settings::resolve(
-            schemas_section(), section == values.end() ? none : section->second, {}, false, found
-        );
-        schemas_section().check(resolved, found);
+        resolved = resolve_schemas(section == values.end() ? none : section->second, found);
         return schema_settings_of(resolved);
     }
     std::string fault_of(const std::string& lines) {
@@ -141,7 +138,10 @@ TEST_F(SchemasSection, RefusesWhatContradictsItselfWithTheReason) {
     EXPECT_THAT(fault_of(rule("mode: avro, subject: record")), HasSubstr("set `record` or `schema_file`"));
     EXPECT_THAT(fault_of(rule("mode: avro, version: header")), HasSubstr("a header that has no name"));
     EXPECT_THAT(fault_of(rule("unions: plain")), HasSubstr("its mode is none"));
-    EXPECT_THAT(fault_of(rule("mode: frame, format: protobuf, message: x")), HasSubstr("`message` is empty"));
+    EXPECT_THAT(
+        fault_of(rule("mode: frame, format: protobuf, message: x")),
+        HasSubstr("`message` is no place of a message")
+    );
     EXPECT_THAT(fault_of("rules:\n- {topic: a, value: avro}\n"), HasSubstr("no registry; name its address"));
     EXPECT_THAT(fault_of("registry: http://r:8081\n"), HasSubstr("no rule uses it"));
     EXPECT_THAT(
@@ -158,6 +158,65 @@ TEST_F(SchemasSection, RefusesWhatContradictsItselfWithTheReason) {
         fault_of("registry: http://me:hush@r:8081\nrules:\n- {topic: a, value: avro}\n"),
         AllOf(HasSubstr("user and password beside it"), Not(HasSubstr("hush")))
     );
+}
+
+TEST_F(SchemasSection, NamesAllFaultsTogetherEachByItsPlace) {
+    (void)read(
+        "registry: ['http://r:8081', 'ftp://x']\npassword: hush\nclient_key_password: hush\nrules:\n"
+        "- {topic: a, value: {mode: avro, format: json}}\n"
+        "- {topic: b, key: {mode: frame, subject: given}}\n"
+        "- {topic: a, value: avro}\n"
+    );
+    EXPECT_THAT(
+        found.lines(),
+        ElementsAre(
+            AllOf(HasSubstr("m.yaml:2:31: "), HasSubstr("urls[1] begins with neither")),
+            AllOf(HasSubstr("m.yaml:3:13: "), HasSubstr("password has no user")),
+            AllOf(HasSubstr("m.yaml:4:24: "), HasSubstr("client_key_password has no key")),
+            AllOf(HasSubstr("m.yaml:6:44: "), HasSubstr("`format` is of `mode: frame` only")),
+            AllOf(HasSubstr("m.yaml:7:44: "), HasSubstr("set `subject_name`")),
+            AllOf(HasSubstr("m.yaml:8:13: "), HasSubstr("never decides, because rule 1"))
+        )
+    );
+}
+
+TEST_F(SchemasSection, RefusesARuleThatSaysNothing) {
+    EXPECT_THAT(
+        fault_of("registry: http://r:8081\nrules:\n- {topic: o}\n"),
+        HasSubstr("m.yaml:4:5: a rule that says neither value nor key")
+    );
+    EXPECT_THAT(
+        fault_of("registry: http://r:8081\nrules:\n- {topic: o, value: {}}\n"),
+        HasSubstr("m.yaml:4:23: the value of a rule is empty")
+    );
+    (void)read("registry: http://r:8081\nrules:\n- {topic: o, value: none}\n");
+    EXPECT_THAT(found.lines(), IsEmpty()) << "said so";
+}
+
+TEST_F(SchemasSection, NamesTheFilesThatCannotBeRead) {
+    (void)read(
+        "registry: http://r:8081\nca_file: /nope/ca.pem\nrules:\n"
+        "- {topic: o, value: {mode: avro, auto_register: true, schema_file: /nope.avsc}}\n"
+    );
+    ASSERT_THAT(found.lines(), IsEmpty());
+    check_schema_files(resolved, found);
+    EXPECT_THAT(
+        found.lines(),
+        ElementsAre(
+            AllOf(HasSubstr("m.yaml:3:12: ca_file: "), HasSubstr("/nope/ca.pem")),
+            AllOf(HasSubstr("m.yaml:5:"), HasSubstr("schema_file: "), HasSubstr("/nope.avsc"))
+        )
+    );
+    EXPECT_EQ(found.status(), exit_status::failed);
+}
+
+TEST_F(SchemasSection, SaysWhatIsWrongWithAnAddress) {
+    const auto why = [&](const std::string& url) {
+        return fault_of("registry: '" + url + "'\nrules:\n- {topic: a, value: avro}\n");
+    };
+    for (const auto* url : {"http://h:1?x=y", "http://h:1#f", "http://h h"})
+        EXPECT_THAT(why(url), HasSubstr("has a query, a fragment or a space")) << url;
+    EXPECT_THAT(why("http://" + std::string(256, 'h')), HasSubstr("more than 255 characters"));
 }
 
 TEST_F(SchemasSection, ShowsNoSecret) {
