@@ -97,7 +97,7 @@ TEST(SchemasMemory, TenThousandSubjectsTakeLessThan64MbAndAreAskedForOnce) {
     ASSERT_TRUE(ended && ended->status == 0) << support::read_file(folder.file("output")).substr(0, 2000);
     EXPECT_THAT(
         support::read_file(folder.file("output")),
-        HasSubstr("20000 of them encoded by a schema; 0 would be parked, 0 would wait")
+        HasSubstr("20000 fit the rules, 0 would be parked, 0 would wait")
     );
     std::printf("%ld KiB at its peak\n", static_cast<long>(ended->peak_memory_kib));
     EXPECT_LE(ended->peak_memory_kib, 64 * kib_of_a_mb);
