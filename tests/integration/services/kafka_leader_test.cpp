@@ -3,7 +3,9 @@
 
 #include "event_loop.hpp"
 #include "leader/kafka_seat.hpp"
+#include "support/fault_proxy.hpp"
 #include "support/kafka_topics.hpp"
+#include "support/private_servers.hpp"
 #include "support/process.hpp"
 #include "support/services.hpp"
 
@@ -232,6 +234,25 @@ TEST_F(KafkaLeader, WithoutABrokerItWaitsAndStops) {
     candidate one(nowhere);
     std::this_thread::sleep_for(300ms);
     EXPECT_FALSE(one.leads());
+    EXPECT_TRUE(one.stop());
+}
+
+TEST_F(KafkaLeader, OutlivesQuestionsThatABrokerWhichWasAwayNeverAnswered) {
+    support::fault_proxy proxy;
+    support::private_kafka kafka({}, proxy.port());
+    proxy.lead_to(kafka.proxied_port());
+    auto with = options("relay-1");
+    with.address.servers = "127.0.0.1:" + std::to_string(proxy.port());
+    candidate one(with);
+    for (int outage = 0; outage < 3; ++outage) {
+        ASSERT_TRUE(support::eventually(30s, [&] { return one.leads(); }));
+        std::this_thread::sleep_for(1s);
+        proxy.refuse();
+        proxy.cut();
+        std::this_thread::sleep_for(8s);  // beyond the time-outs of its questions
+        proxy.accept();
+    }
+    EXPECT_TRUE(support::eventually(30s, [&] { return one.leads(); }));
     EXPECT_TRUE(one.stop());
 }
 
