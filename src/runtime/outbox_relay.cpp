@@ -139,7 +139,19 @@ void outbox_relay::beat() {
     watch_progress();
     if (settings_.once) watch_leader();
     if (!looking_ && loop_.now() >= look_due_) look_now();
+    note_silence();
     measure();
+}
+
+/// A read may be large, so it takes long until one times out and tells why.
+void outbox_relay::note_silence() {
+    const auto& since = driver_->reach().outbox.silent_since;
+    if (!leading_ || missing_ || !since || loop_.now() - *since < unready_after) return;
+    note(fail(
+        errc::unavailable,
+        fmt::format("the outbox {} does not answer; see whether its server can be reached", address_),
+        retry_advice::after_delay
+    ));
 }
 
 /// A process that was paused, or has lost its way to the store, is told of the

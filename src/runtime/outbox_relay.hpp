@@ -88,6 +88,7 @@ private:
     void watch_progress();
     void watch_leader();
     void look_now();
+    void note_silence();
     [[nodiscard]] bool sink_is_missed() const;
     /// `sink`: what a look at it just found.
     void look_at_rows(const result<void>& sink);

@@ -538,6 +538,48 @@ TEST_F(CliPostgresKafka, ADatabaseThatDoesNotAnswerIsNamedByLeaderAndWaitingRela
     }
 }
 
+TEST_F(CliPostgresKafka, ALeaderByKafkaNamesADatabaseThatDoesNotAnswer) {
+    make_outbox();
+    const auto server = support::port_of(services().postgres);
+    support::fault_proxy way(server);
+    auto through = outbox();
+    const auto at = through.find(":" + std::to_string(server));
+    through.replace(at + 1, std::to_string(server).size(), std::to_string(way.port()));
+    const auto group = support::unique_name("lead");
+    auto relay = start(
+        {"relay",
+         "--outbox",
+         through,
+         "--sink",
+         sink(),
+         "--leader",
+         "kafka",
+         "--leader-group",
+         group,
+         "--admin",
+         "127.0.0.1:0"},
+        "leader"
+    );
+    const auto admin = Cli::admin_port("leader");
+    const auto ready = [&] { return page(admin, "/readyz").find(" 200 ") != std::string::npos; };
+    ASSERT_TRUE(support::eventually(30s, [&] {
+        return ready() && page(admin, "/metrics").find("millrace_relay_leading 1\n") != std::string::npos;
+    })) << said("leader");
+
+    way.hold();
+    const auto host = "127.0.0.1:" + std::to_string(way.port());
+    EXPECT_TRUE(support::eventually(15s, [&] {
+        const auto text = page(admin, "/readyz");
+        return text.find(" 503 ") != std::string::npos && text.find(host) != std::string::npos;
+    })) << page(admin, "/readyz");
+    EXPECT_THAT(page(admin, "/status"), Not(HasSubstr("\"relay_last_error\":null")));
+    EXPECT_THAT(said("leader"), HasSubstr("relay.waits"));
+    way.release();
+    EXPECT_TRUE(support::eventually(20s, ready)) << page(admin, "/readyz");
+    relay.ask_to_end();
+    ASSERT_TRUE(relay.wait(15s));
+}
+
 TEST_F(CliPostgresKafka, AStandbyIsNamedAsSuch) {
     support::private_postgres primary;
     ok({"outbox", "init", "--outbox", primary.url()});
