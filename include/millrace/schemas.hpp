@@ -102,12 +102,10 @@ struct topic_rule {
 
 }  // namespace schema
 
-struct schema_settings {
-    /// The first rule that matches a topic decides; without one nothing is done.
-    std::vector<schema::topic_rule> rules;
-
-    /// Base URLs of the registry, each with its path, such as "http://registry:8081"; without user and
-    /// password. They are tried in turn.
+/// How a schema registry is reached.
+struct registry_access {
+    /// Base URLs, each with its path, such as "http://registry:8081" or "https://host/apis/ccompat/v7";
+    /// without user and password. 1 to 16, in the order in which they are tried.
     std::vector<std::string> urls;
 
     /// For basic authentication; or a token for bearer authentication. Sent to every address, never shown.
@@ -122,8 +120,13 @@ struct schema_settings {
     std::string client_key_file;
     std::string client_key_password;
 
-    milliseconds connect_timeout{3'000};   ///< For name, connection and TLS together.
-    milliseconds request_timeout{10'000};  ///< For the whole of one request at one address.
+    milliseconds connect_timeout{3'000};   ///< For name, connection and TLS together; 1 ms to 10 min.
+    milliseconds request_timeout{10'000};  ///< For the whole of one request at one address; 1 ms to 10 min.
+};
+
+struct schema_settings : registry_access {
+    /// The first rule that matches a topic decides; without one nothing is done.
+    std::vector<schema::topic_rule> rules;
 
     /// A new latest version is used by then at the latest. 1 s to 24 h.
     milliseconds latest_time{60'000};

@@ -19,16 +19,7 @@ namespace {
 
 registry::registry_options registry_options_of(const schema_settings& from) {
     registry::registry_options out;
-    out.urls = from.urls;
-    out.user = from.user;
-    out.password = from.password;
-    out.token = from.token;
-    out.ca_file = from.ca_file;
-    out.client_certificate_file = from.client_certificate_file;
-    out.client_key_file = from.client_key_file;
-    out.client_key_password = from.client_key_password;
-    out.connect_timeout = from.connect_timeout;
-    out.request_timeout = from.request_timeout;
+    static_cast<registry_access&>(out) = from;
     return out;
 }
 

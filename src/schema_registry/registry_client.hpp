@@ -12,7 +12,7 @@
 #include "registry_failure.hpp"
 
 #include <millrace/error.hpp>
-#include <millrace/time.hpp>
+#include <millrace/schemas.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -33,26 +33,8 @@ public:
     virtual void ask(question what, std::function<void(answer)> done) = 0;
 };
 
-struct registry_options {
-    /// Base URLs, each with its path, such as "http://registry:8081" or "https://host/apis/ccompat/v7";
-    /// without user and password. At least one, at most 16; in the order in which they are tried.
-    std::vector<std::string> urls;
-
-    /// For basic authentication; or a token for bearer authentication. Sent to every address, never shown.
-    std::string user;
-    std::string password;
-    std::string token;
-
-    /// PEM files: the authorities to trust (empty: the system's), and with which this side shows who it is.
-    /// Certificate and host name are always verified.
-    std::string ca_file;
-    std::string client_certificate_file;
-    std::string client_key_file;
-    std::string client_key_password;
-
-    milliseconds connect_timeout{3'000};   ///< For name, connection and TLS together; from 1 ms.
-    milliseconds request_timeout{10'000};  ///< For the whole of one request at one address; from 1 ms.
-    std::size_t connections_max{8};        ///< And requests under way; further ones wait. 1 to 256.
+struct registry_options : registry_access {
+    std::size_t connections_max{8};  ///< And requests under way; further ones wait. 1 to 256.
     std::size_t reply_bytes_max{std::size_t{8} << 20};  ///< Longer replies are no registry's. From 1 KiB.
     reply_limits limits;
 

@@ -45,18 +45,6 @@ result<std::string> name_of_type(schema_format format, const std::string& text) 
     return std::string{};
 }
 
-registry::schema_type type_of(schema_format format) {
-    switch (format) {
-        case schema_format::avro:
-            return registry::schema_type::avro;
-        case schema_format::protobuf:
-            return registry::schema_type::protobuf;
-        case schema_format::json:
-            break;
-    }
-    return registry::schema_type::json;
-}
-
 registry::schema_pointer unregistered_schema(registry::schema_text text, std::uint32_t id) {
     auto self = std::make_shared<registry::registered_schema>();
     self->id = id;
@@ -114,6 +102,18 @@ result<prepared_part> prepare(const coding_rule& rule, record_part part, surroun
 }
 
 }  // namespace
+
+registry::schema_type type_of(schema_format format) {
+    switch (format) {
+        case schema_format::avro:
+            return registry::schema_type::avro;
+        case schema_format::protobuf:
+            return registry::schema_type::protobuf;
+        case schema_format::json:
+            break;
+    }
+    return registry::schema_type::json;
+}
 
 result<std::vector<prepared_rule>> prepare_rules(
     std::span<const topic_rule> rules, registry::schema_source& source, registering may

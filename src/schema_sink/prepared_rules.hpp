@@ -23,6 +23,8 @@ namespace millrace::schema {
 /// an id that no registry knows: to see whether they fit, not to be sent.
 enum class registering : std::uint8_t { allowed, never };
 
+[[nodiscard]] registry::schema_type type_of(schema_format format);
+
 struct prepared_part {
     coding_rule rule;
     std::string file_record;                         ///< The name of the schema in the rule's file.

@@ -22,18 +22,6 @@ std::string_view name_of(record_part part) {
     return part == record_part::key ? "key" : "value";
 }
 
-registry::schema_type type_of(schema_format format) {
-    switch (format) {
-        case schema_format::avro:
-            return registry::schema_type::avro;
-        case schema_format::protobuf:
-            return registry::schema_type::protobuf;
-        case schema_format::json:
-            break;
-    }
-    return registry::schema_type::json;
-}
-
 /// What an answer that there is no schema means for the rows that need it.
 error as_row_error(const registry::registry_failure& why, bool of_row) {
     if (is_trouble(why.kind) || why.kind == failure_kind::cache_full)
@@ -52,8 +40,7 @@ const record_header* find_header(const outbox_row& row, std::string_view name) {
 std::string without_guid(std::string_view subject) {
     return fmt::format(
         "the registry gives no GUID for the schema of the subject \"{}\", and the rule names the schema by "
-        "its "
-        "GUID in a header; set `id: prefix`",
+        "its GUID in a header; set `id: prefix`",
         subject
     );
 }
@@ -230,9 +217,7 @@ std::optional<error> row_coder::fault_of(
         ));
     }
     if (rule.place == id_place::header) {
-        if (self.guid.empty()) {
-            return fault_of_topic(without_guid(of.subject));
-        }
+        if (self.guid.empty()) return fault_of_topic(without_guid(of.subject));
         const auto guid = read_guid(self.guid);
         if (!guid) return fault_of_topic(guid.error().detail);
         use.frame = guid_header(*guid);
