@@ -145,8 +145,7 @@ void outbox_relay::beat() {
 
 /// A read may be large, so it takes long until one times out and tells why.
 void outbox_relay::note_silence() {
-    const auto& since = driver_->reach().outbox.silent_since;
-    if (!leading_ || missing_ || !since || loop_.now() - *since < unready_after) return;
+    if (!leading_ || missing_ || !lasts(driver_->reach().outbox.silent_since)) return;
     note(fail(
         errc::unavailable,
         fmt::format("the outbox {} does not answer; see whether its server can be reached", address_),
@@ -251,8 +250,11 @@ void outbox_relay::look_now() {
 }
 
 bool outbox_relay::sink_is_missed() const {
-    const auto& silent = driver_->reach().sink.silent_since;
-    return sink_missing_ || (silent && loop_.now() - *silent >= unready_after);
+    return sink_missing_ || lasts(driver_->reach().sink.silent_since);
+}
+
+bool outbox_relay::lasts(const std::optional<mono_time>& since) const {
+    return since && loop_.now() - *since >= unready_after;
 }
 
 void outbox_relay::look_at_rows(const result<void>& sink) {
@@ -321,26 +323,24 @@ std::string outbox_relay::why_not_ready() const {
     if (suspended_) return "the deadline of its leadership has passed; it waits for the confirmation";
     if (!by_->joined()) return "it has not joined those yet that lead or would take over";
     if (!leading_) return {};
-    const auto now = loop_.now();
-    const auto heard = driver_->reach();
-    const auto silent = [&](const std::optional<mono_time>& since, std::string_view who) {
-        if (!since || now - *since < unready_after) return std::string{};
-        return fmt::format("the {} has not answered for {} s", who, (now - *since) / std::chrono::seconds{1});
-    };
     if (driver_->counters().awaiting > 0) {
         if (const auto trouble = coding_->trouble()) return trouble->detail;
     }
-    auto why = silent(heard.sink.silent_since, "sink");
-    if (const auto cause = sink_->trouble(); cause && !why.empty()) why += ": " + cause->detail;
-    if (why.empty()) why = silent(heard.outbox.silent_since, "outbox");
-    if (!why.empty()) return why;
+    const auto seconds_from = [&](mono_time since) {
+        return (loop_.now() - since) / std::chrono::seconds{1};
+    };
+    if (const auto silent = driver_->reach().sink.silent_since; lasts(silent)) {
+        auto why = fmt::format("the sink has not answered for {} s", seconds_from(*silent));
+        if (const auto cause = sink_->trouble()) why += ": " + cause->detail;
+        return why;
+    }
     const auto late = driver_->late();
-    if (!late || now - late->since < unready_after) return {};
+    if (!late || !lasts(late->since)) return {};
     if (late->why) return late->why->detail;
     return fmt::format(
         "the outbox has not answered a {} for {} s; see who holds a lock on its table",
         late->what,
-        (now - late->since) / std::chrono::seconds{1}
+        seconds_from(late->since)
     );
 }
 

@@ -90,6 +90,7 @@ private:
     void look_now();
     void note_silence();
     [[nodiscard]] bool sink_is_missed() const;
+    [[nodiscard]] bool lasts(const std::optional<mono_time>& since) const;  ///< Long enough to be told.
     /// `sink`: what a look at it just found.
     void look_at_rows(const result<void>& sink);
     void see_rows(completion<void> done);
