@@ -295,16 +295,6 @@ void coordinator::on(const rows_listed& reply) {
     rows_known_ = replan_ = true;
 }
 
-// Nobody takes such a shard, nor those that wait for it; who holds it goes on. The others are not held up.
-void coordinator::note_unreadable(const std::vector<shard_row>& rows) {
-    trouble_.rows = unreadable_in(rows);
-    for (const auto& row : rows) {
-        if (row.unreadable.empty()) continue;
-        actions_.emplace_back(group_note{
-            log_level::error, "shard.unreadable", "shard", row.shard.value(), row.unreadable, true});
-    }
-}
-
 void coordinator::on(const stream_listed& reply) {
     const auto begun = std::exchange(stream_list_.begun, std::nullopt).value_or(0);
     if (!reply.outcome) {

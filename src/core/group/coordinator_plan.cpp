@@ -20,6 +20,16 @@ constexpr auto look_again = std::chrono::milliseconds{500};
 
 }  // namespace
 
+// Nobody takes such a shard, nor those that wait for it; who holds it goes on. The others are not held up.
+void coordinator::note_unreadable(const std::vector<shard_row>& rows) {
+    trouble_.rows = unreadable_in(rows);
+    for (const auto& row : rows) {
+        if (row.unreadable.empty()) continue;
+        actions_.emplace_back(group_note{
+            log_level::error, "shard.unreadable", "shard", row.shard.value(), row.unreadable, true});
+    }
+}
+
 bool coordinator::can_plan() const {
     if (!group_ || !stream_ || !rows_known_ || group_state_ != group_state::known) return false;
     if (recreated_.now != recreation::none || !is_of_stream(*group_)) return false;

@@ -18,10 +18,8 @@ error dead_that_stay(std::uint64_t moved, const std::vector<row_id>& ids) {
         fmt::format(
             "{} were put back and {} stay among the dead letters, because their ids, or others of their key, "
             "are in the outbox again, stand for two dead letters since the outbox was made anew, or were "
-            "parked "
-            "again just now (ids {}{}); wait until those rows are delivered, or settle the older dead letter "
-            "by its id (`outbox "
-            "dead show` prints it, `outbox dead drop` deletes it), and retry",
+            "parked again just now (ids {}{}); wait until those rows are delivered, or settle the older dead "
+            "letter by its id (`outbox dead show` prints it, `outbox dead drop` deletes it), and retry",
             moved,
             ids.size(),
             named,
