@@ -11,7 +11,6 @@
 #include "schema_adapters.hpp"
 
 #include <memory>
-#include <set>
 #include <unordered_set>
 #include <utility>
 

@@ -144,6 +144,14 @@ bool leader_client::poll(mono_time now) {
     now_ = now;
     if (create_at_ && now >= *create_at_) create_topic();
     serve_admin();
+    if (counting_since_ && now - *counting_since_ >= count_answer_max) {
+        news_.broken(
+            {errc::unavailable,
+             retry_advice::after_delay,
+             false,
+             fmt::format("the coordinator of leader group \"{}\" has long not answered", options_.group)}
+        );
+    }
     rd_kafka_poll(producer_, 0);
     for (int i = 0; i < messages_max; ++i) {
         auto* message = rd_kafka_consumer_poll(consumer_, 0);
@@ -204,15 +212,7 @@ void leader_client::create_topic() {
 // ever does: it is given the longest time that there is, and a client whose question is that old is made
 // anew.
 void leader_client::count_members() {
-    if (counting_since_) {
-        if (now_ - *counting_since_ < count_answer_max) return;
-        return news_.broken(
-            {errc::unavailable,
-             retry_advice::after_delay,
-             false,
-             fmt::format("the coordinator of leader group \"{}\" has long not answered", options_.group)}
-        );
-    }
+    if (counting_since_) return;
     counting_since_ = now_;
     char why[256] = "";
     using admin_options = std::unique_ptr<rd_kafka_AdminOptions_t, destroyer<rd_kafka_AdminOptions_destroy>>;

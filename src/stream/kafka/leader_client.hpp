@@ -53,8 +53,8 @@ public:
     void send(const std::string& heartbeat);
     void unassign();
 
-    /// Asks how many members the group has; `members` tells. One question at a time: it does nothing while
-    /// the last one is not answered, and calls for a new client when that takes half an hour.
+    /// Asks how many members the group has, unless that is asked already; `members` tells. Without an answer
+    /// for half an hour, also when it leads no more, `poll` calls for a new client.
     void count_members();
 
     /// Leaves the group. Blocks for five seconds at most; the session then lapses.
