@@ -32,8 +32,10 @@ statement control(std::string sql, effect what, std::string doing) {
 
 /// As one SELECT: SET LOCAL is no part of an implicit transaction, `set_config` is. Nothing here is worth
 /// compiling: a DELETE of 1,000 ranges is thought to be dear beside a large table, and compiling it took 370
-/// of its 440 ms. A plan that is kept is never made for the values of one call: weighing the two costs what
-/// keeping it saves. First comes the process that serves, by which a pooler is told from the server.
+/// of its 440 ms. Nor is it worth helpers: two processes were started for each read of a large backlog, which
+/// cost as much as all the reading, on processors that are the application's. A plan that is kept is never
+/// made for the values of one call: weighing the two costs what keeping it saves. First comes the process
+/// that serves, by which a pooler is told from the server.
 std::string sql_of(const limits& l, planning plan, bool for_session) {
     std::string sql = "SELECT pg_backend_pid()";
     const auto put = [&](std::string_view name, std::string_view value) {
@@ -47,6 +49,7 @@ std::string sql_of(const limits& l, planning plan, bool for_session) {
     put("lock_timeout", fmt::format("'{}'", l.lock.count()));
     put("idle_in_transaction_session_timeout", fmt::format("'{}'", l.idle_in_transaction.count()));
     put("jit", "'off'");
+    put("max_parallel_workers_per_gather", "'0'");
     if (for_session) put("default_transaction_isolation", "'read committed'");
     for (const auto* way : {"enable_seqscan", "enable_bitmapscan", "enable_material"})
         put_or_reset(way, l.by_index, "'off'");

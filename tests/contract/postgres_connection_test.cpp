@@ -173,6 +173,31 @@ TEST_F(PostgresConnection, HoldsItsLimitsInEachTransaction) {
     }
 }
 
+TEST_F(PostgresConnection, TakesNoFurtherProcessesOfTheServerForAQuery) {
+    const auto role = support::unique_name("parallel");
+    schema.admin.execute(
+        "CREATE ROLE " + role + " LOGIN SUPERUSER; ALTER ROLE " + role +
+        " SET parallel_setup_cost = 0; ALTER ROLE " + role + " SET parallel_tuple_cost = 0; ALTER ROLE " +
+        role + " SET min_parallel_table_scan_size = 0"
+    );
+    {
+        auto where = test::shared_server();
+        for (auto& [keyword, value] : where.parameters) {
+            if (keyword == "user") value = role;
+        }
+        auto tempted = open(where, stop);
+        const auto plan = [&] {
+            std::string lines;
+            const auto got = tempted.run(reading("EXPLAIN SELECT count(*) FROM pg_attribute"));
+            for (std::size_t i = 0; got && i < got->size(); ++i)
+                lines += got->text(i, 0);
+            return lines;
+        };
+        EXPECT_THAT(plan(), AllOf(HasSubstr("Scan"), Not(HasSubstr("Gather"))));
+    }
+    schema.admin.execute("DROP ROLE " + role);
+}
+
 TEST_F(PostgresConnection, ReadsCommittedWhateverTheDefaultIs) {
     const auto role = support::unique_name("repeats");
     schema.admin.execute(
