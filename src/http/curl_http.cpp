@@ -200,6 +200,9 @@ void curl_http::impl::run_timers() {
 }
 
 void curl_http::impl::begin_waiting() {
+    // libcurl would send new requests on a silent connection as long as one is there that waits on it.
+    const bool some_forsaken =
+        std::any_of(under_way.begin(), under_way.end(), [](const auto& each) { return each->is_forsaken(); });
     while (!waiting.empty() && under_way.size() < options.connections_max) {
         const auto next = std::move(waiting.front());
         waiting.pop_front();
@@ -209,7 +212,7 @@ void curl_http::impl::begin_waiting() {
         auto* const carrier = under_way.emplace_back(std::move(idle.back())).get();
         idle.pop_back();
         carrier->done = std::move(next->asked_for.done);
-        carrier->begin(std::move(next->asked_for.what));
+        carrier->begin(std::move(next->asked_for.what), some_forsaken);
         carrier->deadline = timed.emplace(next->asked_for.deadline, [this, carrier] {
             carrier->deadline = timed.end();
             give_up_on(*carrier, "it took longer than its limit");
@@ -228,14 +231,20 @@ void curl_http::impl::give_up_on(transfer& which, const char* why) {
 // libcurl's own limit of speed looks at an average, and so answers up to 5 s late.
 void curl_http::impl::give_up_on_stalled() {
     const auto now = steady::now();
-    const auto stalls = [&](const transfer& which) { return which.stalls_at(options.stall_timeout) <= now; };
+    const auto stalls = [&](const auto& which) { return which->stalls_at(options.stall_timeout) <= now; };
+    for (const auto& which : under_way) {
+        if (!stalls(which)) continue;
+        for (const auto& other : under_way)
+            which->hear_of(*other);
+        if (!stalls(which)) continue;
+        for (const auto& other : under_way) {
+            if (which->shares_connection_with(*other)) other->forsake_connection();
+        }
+        which->forsake_connection();
+    }
     for (std::size_t i = 0; i < under_way.size();) {
         auto& which = *under_way[i];
-        if (stalls(which)) {
-            for (const auto& other : under_way)
-                which.hear_of(*other);
-        }
-        if (stalls(which)) {
+        if (which.is_forsaken() && which.may_go_twice()) {
             give_up_on(which, "no byte moved for too long");  // another one takes its place
         } else {
             ++i;

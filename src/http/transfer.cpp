@@ -92,7 +92,7 @@ transfer::transfer(const curl_http_options& options)
     set(handle, CURLOPT_WRITEDATA, this);
 }
 
-void transfer::begin(http_request what) {
+void transfer::begin(http_request what, bool afresh) {
     request_ = std::move(what);
     reply_ = {};
     sent_ = 0;
@@ -127,6 +127,7 @@ void transfer::begin(http_request what) {
     set(handle, CURLOPT_HTTP_VERSION, static_cast<long>(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)
     );
     set(handle, CURLOPT_PIPEWAIT, tls ? 1L : 0L);
+    set(handle, CURLOPT_FRESH_CONNECT, afresh ? 1L : 0L);
     set(handle, CURLOPT_URL, request_.url.c_str());
     set(handle, CURLOPT_NOPROXY, request_.proxy ? static_cast<const char*>(nullptr) : "*");
     const bool plain_get = request_.method == "GET" && request_.body.empty();
@@ -217,12 +218,17 @@ error transfer::given_up(errc code, std::string_view why) const {
 // Of a connection that others use, too, libcurl would end this request alone, and send the next one there.
 void transfer::forsake_connection() {
     set(easy_.get(), CURLOPT_FORBID_REUSE, 1L);
+    forsaken_ = true;
+}
+
+void transfer::hear_of(const transfer& other) {
+    if (shares_connection_with(other)) moved_ = std::max(moved_, other.heard_);
 }
 
 // Requests that are under way at once share an address and port of this machine only by HTTP/2.
-void transfer::hear_of(const transfer& other) {
+bool transfer::shares_connection_with(const transfer& other) const {
     const auto port = local_port();
-    if (port != 0 && port == other.local_port()) moved_ = std::max(moved_, other.heard_);
+    return port != 0 && port == other.local_port();
 }
 
 long transfer::local_port() const {
@@ -233,6 +239,7 @@ long transfer::local_port() const {
 
 void transfer::clear() {
     set(easy_.get(), CURLOPT_FORBID_REUSE, 0L);
+    forsaken_ = false;
     request_ = {};
     reply_ = {};
 }

@@ -33,8 +33,8 @@ public:
 
     [[nodiscard]] CURL* handle() const { return easy_.get(); }
 
-    /// Makes the handle ready for `curl_multi_add_handle`.
-    void begin(http_request what);
+    /// Makes the handle ready for `curl_multi_add_handle`; `afresh`: on a connection that nobody used before.
+    void begin(http_request what, bool afresh);
 
     /// The outcome, after `curl_multi_remove_handle` or before the handle was ever added; once a `begin`.
     [[nodiscard]] result<http_reply> end(CURLcode how);
@@ -42,18 +42,25 @@ public:
     /// The same for a request that is given up.
     [[nodiscard]] error given_up(errc code, std::string_view why) const;
 
-    /// So long after a byte moved last, or the connection had to stand. Never once something went out that
-    /// must not go twice: given up it would be in doubt, so it is waited for to its time-out.
+    /// So long after a byte moved last, or the connection had to stand; once.
     [[nodiscard]] steady_time stalls_at(milliseconds limit) const {
-        return request_.repeatable || !body_sent_ ? moved_ + limit : steady_time::max();
+        return forsaken_ ? steady_time::max() : moved_ + limit;
     }
+
+    /// False once something went out that must not go twice: given up it would be in doubt, so it is waited
+    /// for to its time-out.
+    [[nodiscard]] bool may_go_twice() const { return request_.repeatable || !body_sent_; }
 
     /// What another one was answered on the same connection counts here: it lives, so this one only waits for
     /// a slow service, and to send it again would make that slower.
     void hear_of(const transfer& other);
 
-    /// Before the handle is removed: nobody is to use its connection after it.
+    /// Both are under way on one connection, which only HTTP/2 allows.
+    [[nodiscard]] bool shares_connection_with(const transfer& other) const;
+
+    /// Before the handle is removed: nobody is to use its connection after it and those that share it.
     void forsake_connection();
+    [[nodiscard]] bool is_forsaken() const { return forsaken_; }
 
     /// Frees what the request held; the handle and its connection stay.
     void clear();
@@ -84,6 +91,7 @@ private:
     bool body_sent_{false};
     bool too_long_{false};
     bool head_complete_{false};
+    bool forsaken_{false};
     steady_time moved_;
     steady_time heard_;  // a byte of the reply came last
     char why_[CURL_ERROR_SIZE]{};

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -81,6 +82,37 @@ TEST_F(AwsHttp2, LeavesAConnectionWhosePacketsAreDroppedForAFreshOne) {
     for (int i = 0; i < 5; ++i)
         EXPECT_TRUE(ask(health()));
     EXPECT_EQ(proxy.accepted(), 2U);
+}
+
+TEST_F(AwsHttp2, LeavesASilentConnectionAlsoWhereOneRequestFollowsTheOther) {
+    http();
+    proxy.strand();
+    test::outcomes<result<http_reply>> early;
+    test::outcomes<result<http_reply>> late;
+    std::size_t sent_late = 0;
+    for (const auto began = clock::now(); clock::now() - began < 4s; std::this_thread::sleep_for(100ms)) {
+        const bool is_late = clock::now() - began > 2500ms;
+        http().send(post(), is_late ? late.callback() : early.callback());
+        sent_late += is_late ? 1 : 0;
+    }
+    for (const auto& came : late.take(sent_late))
+        EXPECT_TRUE(came) << "always one kept the connection in use: " << came.error().detail;
+    EXPECT_EQ(proxy.accepted(), 2U);
+}
+
+TEST_F(AwsHttp2, LeavesASilentConnectionForWhatMustNotBeSentTwiceWhileOthersStillWaitOnIt) {
+    http();
+    proxy.strand();
+    test::outcomes<result<http_reply>> lost;
+    auto once = post();
+    once.repeatable = false;
+    for (int i = 0; i < 3; ++i)
+        http().send(once, lost.callback());
+    std::this_thread::sleep_for(1500ms);
+    EXPECT_TRUE(ask(once)) << "the first three wait on the other one, to their time-out of 10 s";
+    EXPECT_TRUE(ask(health()));
+    for (const auto& came : lost.take(3))
+        EXPECT_FALSE(came);
 }
 
 TEST_F(AwsHttp2, EndsWhatMustNotBeSentTwiceAtItsTimeOutAndLeavesTheConnectionThen) {
