@@ -75,7 +75,8 @@ TEST_F(CommandLine, UnknownCommandsAreAnsweredWithTheNearestOne) {
         ElementsAre(HasSubstr("unknown command \"frobnicate\"; there are relay, consume"))
     );
     EXPECT_THAT(
-        faults_of("outbox"), ElementsAre("outbox needs a command: init, put, stats, pause, resume, check, dead")
+        faults_of("outbox"),
+        ElementsAre("outbox needs a command: init, put, stats, pause, resume, check, dead")
     );
     EXPECT_THAT(faults_of(""), ElementsAre(HasSubstr("millrace needs a command: relay, consume")));
 }
