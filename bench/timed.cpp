@@ -4,12 +4,10 @@
 #include "support/temporary_folder.hpp"
 
 #include <chrono>
-#include <fstream>
-#include <sstream>
+#include <ctime>
 #include <stdexcept>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace millrace::bench {
 
@@ -31,19 +29,11 @@ run_figures timed(const command& what) {
 }
 
 double cpu_seconds(pid_t pid) {
-    std::ifstream file{fmt::format("/proc/{}/stat", pid)};
-    std::string text;
-    std::getline(file, text);
-    const auto name_end = text.rfind(')');
-    if (name_end == std::string::npos) throw std::runtime_error("a measured process has ended");
-    std::istringstream fields{text.substr(name_end + 2)};
-    std::string skipped;
-    for (int i = 0; i < 11; ++i)
-        fields >> skipped;
-    double user = 0;
-    double system = 0;
-    fields >> user >> system;
-    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+    clockid_t clock{};
+    timespec used{};
+    if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0)
+        throw std::runtime_error("a measured process has ended");
+    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
 figure against(

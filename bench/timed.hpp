@@ -22,7 +22,7 @@ struct run_figures {
 /// Throws std::runtime_error with what the process said when it fails or lasts longer than ten minutes.
 run_figures timed(const command& what);
 
-/// User and system time of a running process so far, in steps of 10 ms.
+/// User and system time of a running process so far.
 [[nodiscard]] double cpu_seconds(pid_t pid);
 
 /// The ratios of the pairs decide, so that a drift of the machine's speed does not.

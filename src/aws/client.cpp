@@ -105,6 +105,7 @@ struct client::impl {
     curl_http* transport{nullptr};  // for its own thread, as all below
     std::unordered_map<call_id, std::shared_ptr<call>> calls;
     retry_budget budget;
+    signer signs;
     milliseconds offset{0};  ///< Of the service's clock from this machine's.
     std::mt19937_64 random{std::random_device()()};
 };
@@ -113,7 +114,8 @@ client::impl::impl(client_options given, std::shared_ptr<key_source> source)
     : options(std::move(given)),
       keys(std::move(source)),
       way(std::make_shared<way_in>()),
-      budget(options.retries_in_store) {
+      budget(options.retries_in_store),
+      signs(options.region, options.service) {
     way->transport = std::make_unique<curl_http>(with_authorities(
         {.connections_max = options.connections_max,
          .requests_max = options.requests_max,
@@ -212,10 +214,9 @@ http_request client::impl::signed_request(const call& which) {
         {"Host", target.host},
         {"Content-Type", which.what.content_type},
         {"X-Amz-Target", which.what.operation}};
-    auto added = sign(
+    auto added = signs.sign(
         {.method = out.method, .path = target.path, .query = {}, .headers = out.headers, .body = out.body},
         which.keys,
-        {.region = options.region, .service = options.service},
         machine_now() + which.offset
     );
     out.headers.erase(out.headers.begin());  // the transport sends it

@@ -11,6 +11,7 @@
 #include <random>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -64,28 +65,43 @@ struct event_loop::impl {
     void wait_for_timer() {
         timer_fd.async_wait(asio::posix::stream_descriptor::wait_read, [this](boost::system::error_code ec) {
             if (ec) return;  // only when the descriptor is closed
-            std::uint64_t expirations = 0;
-            [[maybe_unused]] const auto got =
-                ::read(timer_fd.native_handle(), &expirations, sizeof expirations);  // EAGAIN after a re-arm
             fire();
+            if (timers.empty()) {  // else it was set anew, and so is no longer ready
+                std::uint64_t expirations = 0;
+                [[maybe_unused]] const auto got =
+                    ::read(timer_fd.native_handle(), &expirations, sizeof expirations);
+            }
             wait_for_timer();
         });
     }
 
-    /// Runs what is due now. What a callback sets for now or earlier waits for the next turn, so that timers
-    /// cannot starve posted work.
+    /// Runs what is due now, and what may be. What a callback sets for now or earlier waits for the next
+    /// turn, so that timers cannot starve posted work.
     void fire() {
-        const key bound{boot_now(), ~timer{0}};
+        const auto now = boot_now();
+        const key bound{now, ~timer{0}};
         while (!timers.empty() && timers.begin()->first <= bound) {
             due.insert(timers.extract(timers.begin()));
         }
-        armed = mono_time::max();
+        if (!due.empty()) take_early(now);
+        armed = mono_time::min();  // once, when all has been called
         while (!due.empty()) {
             auto node = due.extract(due.begin());
             times.erase(node.key().second);
             node.mapped()();
         }
+        armed = mono_time::max();
         if (!timers.empty()) arm(timers.begin()->first.first);
+    }
+
+    void take_early(mono_time now) {
+        std::erase_if(early, [&](const auto& one) {
+            const auto found = times.find(one.second);
+            if (found == times.end()) return true;
+            const bool may = one.first <= now;
+            if (may) due.insert(timers.extract({found->second, one.second}));
+            return may;
+        });
     }
 
     void wait_for_signal() {
@@ -109,6 +125,7 @@ struct event_loop::impl {
     std::map<key, std::function<void()>> timers;
     std::map<key, std::function<void()>> due;  // taken out by `fire` and not yet called
     std::unordered_map<timer, mono_time> times;
+    std::vector<std::pair<mono_time, timer>> early;  // of `call_between`, by their first moment
 };
 
 event_loop::event_loop(log_sink& log) : impl_(std::make_unique<impl>(log)) {}
@@ -132,6 +149,12 @@ host::timer event_loop::call_at(mono_time when, std::function<void()> what) {
     impl_->timers.emplace(impl::key{when, id}, std::move(what));
     impl_->times.emplace(id, when);
     impl_->arm(when);
+    return id;
+}
+
+host::timer event_loop::call_between(mono_time first, mono_time last, std::function<void()> what) {
+    const auto id = call_at(last, std::move(what));
+    impl_->early.emplace_back(first, id);
     return id;
 }
 

@@ -31,6 +31,10 @@ public:
     /// Setting and cancelling a timer is cheap: a system call only when it becomes the earliest.
     timer call_at(mono_time when, std::function<void()> what) override;
     void cancel(timer which) override;
+
+    /// Calls `what` once with the first timer that comes due from `first` on, else at `last`: for what wants
+    /// no exact moment, and so need not wake the loop by itself.
+    timer call_between(mono_time first, mono_time last, std::function<void()> what);
     void post(std::function<void()> what) override;
     [[nodiscard]] log_sink& log() override;
 

@@ -77,7 +77,8 @@ void member::beat() {
     const auto now = loop_.now();
     if (keeper_) keeper_->loop_turned(now);
     if (on_beat_) on_beat_();
-    loop_.call_at(now + every_, alive_.guard([this] { beat(); }));
+    // As a rule, when the group looks at its workers.
+    loop_.call_between(now + every_, now + 2 * every_, alive_.guard([this] { beat(); }));
 }
 
 void member::stop(completion<void> done) {

@@ -1,7 +1,7 @@
 /// One worker of a group at work on a loop: its leases, and, unless it takes all shards alone, its session
 /// on a keeper's thread.
 ///
-/// Lives on the loop. Also beats: about four times a second it proves to the keeper that the loop turns, and
+/// Lives on the loop. Also beats: about three times a second it proves to the keeper that the loop turns, and
 /// calls whoever wants to look after something at that pace.
 #pragma once
 

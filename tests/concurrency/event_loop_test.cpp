@@ -63,6 +63,42 @@ TEST(EventLoop, NeverCallsACancelledTimerAlsoWhenItIsDueInTheSameTurn) {
     loop.cancel(second);  // no effect
 }
 
+TEST(EventLoop, CallsWhatHasTimeWithTheFirstTimerThatComesDueFromThenOn) {
+    event_loop loop;
+    bool called = false;
+    const auto start = loop.now();
+    loop.call_between(start + 10ms, start + 1h, [&] {
+        EXPECT_GE(loop.now(), start + 10ms);
+        called = true;
+    });
+    loop.call_between(start + 1h, start + 2h, [&] { ADD_FAILURE() << "before its first moment"; });
+    loop.call_at(start + 5ms, [] {});
+    loop.call_at(start + 20ms, [&] { loop.stop(); });
+    loop.run();
+    EXPECT_TRUE(called);
+}
+
+TEST(EventLoop, CallsWhatHasTimeAtItsLastMomentWhenNothingElseComesDue) {
+    event_loop loop;
+    const auto start = loop.now();
+    loop.cancel(loop.call_between(start, start + 1ms, [&] { ADD_FAILURE() << "it was cancelled"; }));
+    loop.call_between(start, start + 5ms, [&] {
+        EXPECT_GE(loop.now(), start + 5ms);
+        loop.stop();
+    });
+    loop.run();
+}
+
+TEST(EventLoop, GoesOnAfterItsOnlyTimer) {
+    event_loop loop;
+    loop.call_at(loop.now(), [&] {});
+    std::jthread later([&] {
+        std::this_thread::sleep_for(10ms);
+        loop.post([&] { loop.call_at(loop.now() + 1ms, [&] { loop.stop(); }); });
+    });
+    loop.run();
+}
+
 TEST(EventLoop, ATimerThatSetsItselfForThePastDoesNotStarveWhatIsPosted) {
     event_loop loop;
     std::size_t rounds = 0;

@@ -14,6 +14,8 @@ namespace millrace::aws {
 
 namespace {
 
+using namespace std::string_view_literals;
+
 using digest = std::array<unsigned char, 32>;
 
 std::string_view bytes_of(const digest& value) {
@@ -216,6 +218,10 @@ std::string canonical_request(const signable& what) {
 }
 
 header_list sign(const signable& what, const aws_keys& keys, const signing_scope& scope, wall_time now) {
+    return signer(std::string(scope.region), std::string(scope.service)).sign(what, keys, now);
+}
+
+header_list signer::sign(const signable& what, const aws_keys& keys, wall_time now) {
     const auto time = time_text(now);
     const auto day = std::string_view(time).substr(0, 8);
     header_list added{{"X-Amz-Date", time}};
@@ -226,25 +232,31 @@ header_list sign(const signable& what, const aws_keys& keys, const signing_scope
     const auto sorted = canonical_headers(all);
     const auto names = names_of(sorted);
 
-    const auto credential_scope = fmt::format("{}/{}/{}/aws4_request", day, scope.region, scope.service);
-    const auto text = fmt::format(
-        "AWS4-HMAC-SHA256\n{}\n{}\n{}", time, credential_scope, hex(sha256(canonical(what, sorted, names)))
-    );
-    auto key = hmac("AWS4" + keys.secret_key, day);
-    for (const std::string_view step : {scope.region, scope.service, std::string_view("aws4_request")}) {
-        key = hmac(bytes_of(key), step);
-    }
+    const auto scope = fmt::format("{}/{}/{}/aws4_request", day, region_, service_);
+    const auto text =
+        fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", time, scope, hex(sha256(canonical(what, sorted, names))));
+    make_key(keys.secret_key, day);
     added.emplace_back(
         "Authorization",
         fmt::format(
             "AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}",
             keys.access_key,
-            credential_scope,
+            scope,
             names,
-            hex(hmac(bytes_of(key), text))
+            hex(hmac(bytes_of(key_), text))
         )
     );
     return added;
+}
+
+void signer::make_key(const std::string& secret, std::string_view day) {
+    if (day == day_ && secret == secret_) return;
+    key_ = hmac("AWS4" + secret, day);
+    for (const std::string_view step :
+         {std::string_view(region_), std::string_view(service_), "aws4_request"sv})
+        key_ = hmac(bytes_of(key_), step);
+    secret_ = secret;
+    day_ = day;
 }
 
 }  // namespace millrace::aws

@@ -7,6 +7,7 @@
 
 #include <millrace/time.hpp>
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,26 @@ struct signing_scope {
 [[nodiscard]] header_list sign(
     const signable& what, const aws_keys& keys, const signing_scope& scope, wall_time now
 );
+
+/// Signs again and again for one scope. The key that a signature is made with holds for a day and a secret:
+/// it is kept until either changes, for it takes four times the work of the signature itself.
+class signer {
+public:
+    signer(std::string region, std::string service)
+        : region_(std::move(region)), service_(std::move(service)) {}
+
+    /// As the function of this name.
+    [[nodiscard]] header_list sign(const signable& what, const aws_keys& keys, wall_time now);
+
+private:
+    void make_key(const std::string& secret, std::string_view day);
+
+    std::string region_;
+    std::string service_;
+    std::string secret_;  // that `key_` was made of, as the day
+    std::string day_;
+    std::array<unsigned char, 32> key_{};
+};
 
 /// The text whose hash is signed; for tests. `headers` are all that are signed.
 [[nodiscard]] std::string canonical_request(const signable& what);

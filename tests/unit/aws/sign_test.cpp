@@ -1,5 +1,7 @@
 #include "signing/sign.hpp"
 
+#include <chrono>
+
 #include <gmock/gmock.h>
 
 namespace millrace::aws {
@@ -52,6 +54,21 @@ TEST(Sign, NeverShowsTheSecret) {
     EXPECT_THAT(added[2].second, testing::Not(HasSubstr("the-secret")));
     EXPECT_THAT(added[2].second, HasSubstr("Credential=id/19700101/r/s/aws4_request, "));
     EXPECT_THAT(added[2].second, HasSubstr("SignedHeaders=host;x-amz-date;x-amz-security-token, "));
+}
+
+TEST(Sign, KeepsItsKeyOnlyForTheDayAndTheSecretThatItWasMadeOf) {
+    const aws_keys keys{"id", "secret", "", std::nullopt};
+    const aws_keys others{"id", "other", "", std::nullopt};
+    const signable what{"POST", "/", "", host, "body"};
+    const wall_time evening{std::chrono::hours{23}};
+    signer signs("r", "s");
+    for (const auto& [by, at] :
+         {std::pair{keys, evening},
+          std::pair{keys, evening + std::chrono::minutes{59}},
+          std::pair{keys, evening + std::chrono::hours{1}},
+          std::pair{others, evening + std::chrono::hours{1}},
+          std::pair{keys, evening}})
+        EXPECT_EQ(signs.sign(what, by, at), sign(what, by, {"r", "s"}, at));
 }
 
 }  // namespace
