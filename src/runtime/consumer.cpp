@@ -96,8 +96,9 @@ template <class T>
     });
 }
 
-std::optional<error> not_listed_yet(const group_driver& group) {
+std::optional<error> not_listed_yet(const group_driver& group, const std::optional<error>& first_look) {
     if (group.stream()) return std::nullopt;
+    if (first_look) return first_look;
     return error{
         errc::unavailable,
         retry_advice::after_delay,
@@ -205,6 +206,7 @@ public:
     void failed(const error& why) override { driver_->failed(why); }
 
 private:
+    void note_first_look(const error& why);
     void begin(const result<void>& checked);
     void tell_while_waiting();
     void end(const result<void>& outcome);
@@ -228,6 +230,7 @@ private:
     std::size_t index_{0};
     std::size_t total_{0};
     bool begun_{false};
+    std::optional<error> first_look_;  // what it met at the stream and is waited for
     std::optional<result<void>> outcome_;
 };
 
@@ -268,10 +271,11 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
     const std::stop_callback on_stop(stop, [this] { loop_.post([this] { end({}); }); });
     checks_.add([this](completion<void> done) {
         const bool waits = !settings_.idle_exit;
-        source_->list_shards([waits, done = std::move(done)](result<stream_listing> listed) {
+        source_->list_shards([this, waits, done = std::move(done)](result<stream_listing> listed) {
             if (listed) return done({});
             auto why = std::move(listed.error());
             if (why.code == errc::not_found && !waits) why.retry = retry_advice::never;
+            note_first_look(why);
             done(tl::unexpected(std::move(why)));
         });
     });
@@ -286,6 +290,7 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
         member_->store().read(std::monostate{}, of_state<std::optional<lease_row>>(std::move(done)));
     });
     tell_while_waiting();
+    (void)stuck_.over(loop_.now(), true, 0);  // its time counts from here
     // A state is made where it is missing, but not for a stream that is not there.
     checks_.run(loop_, [this](const result<void>& checked) {
         if (!checked || outcome_) return begin(checked);
@@ -297,6 +302,15 @@ result<consumer_status> consumer_run::go(const std::stop_token& stop) {
     publish_(last);
     if (!*outcome_) return tl::unexpected(outcome_->error());
     return last;
+}
+
+/// What is missing, and not only away, the group finds and says at once.
+void consumer_run::note_first_look(const error& why) {
+    if (keeps_from_starting(why)) return;
+    first_look_ = why;
+    if (why.code == errc::unavailable)
+        loop_.log().write(log_level::warning, "stream.list_failed", {{"detail", why.detail}});
+    publish_(look());
 }
 
 void consumer_run::begin(const result<void>& checked) {
@@ -406,7 +420,7 @@ consumer_status consumer_run::look() const {
 std::optional<error> consumer_run::trouble() const {
     const auto& group = member_->group();
     if (auto why = group.trouble()) return why;
-    if (auto why = not_listed_yet(group)) return why;
+    if (auto why = not_listed_yet(group, first_look_)) return why;
     return driver_->trouble();
 }
 

@@ -1,5 +1,6 @@
 // The commands on a stream of Kinesis, which a stand-in in this process serves.
 #include "cli_fixture.hpp"
+#include "support/fault_proxy.hpp"
 #include "support/kinesis_fake/server.hpp"
 
 #include <cstdlib>
@@ -68,6 +69,45 @@ TEST_F(CliKinesis, WhileTheStreamDoesNotAnswerStatusShowsTheStateAndAnIdleExitWa
     EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds{30});
     EXPECT_EQ(ended->status, 1);
     EXPECT_THAT(said("job"), AllOf(HasSubstr("nothing could be done for 30 s"), HasSubstr("127.0.0.1:1")));
+}
+
+TEST_F(CliKinesis, AStreamThatHangsIsSaidWithinSecondsAndIdleExitKeepsItsTime) {
+    const words place{"--group", "g", "--state", state()};
+    fake.with([](auto in) { ASSERT_TRUE(in.model.create("orders", 1)); });
+    ok(on("orders", {"consume", "--idle-exit", "0"}, place));
+    support::fault_proxy hanging;
+    hanging.hold();
+    const auto host = "127.0.0.1:" + std::to_string(hanging.port());
+    const auto whole = fake.url("orders");
+    const auto away = whole.substr(0, whole.find("endpoint=")) + "endpoint=http://" + host;
+    const auto at = [&](words command, const words& more = {}) {
+        for (const auto* part : {&place, &more})
+            command.insert(command.end(), part->begin(), part->end());
+        command.insert(command.end(), {"--stream", away});
+        return command;
+    };
+
+    using clock = std::chrono::steady_clock;
+    const auto began = clock::now();
+    auto job = start(at({"consume"}, {"--idle-exit", "1", "--admin", "127.0.0.1:0"}), "job");
+    const auto shown = millrace(at({"group", "status"}));
+    EXPECT_LT(clock::now() - began, std::chrono::seconds{12});
+    EXPECT_EQ(shown.status, 0) << shown.errors;
+    EXPECT_THAT(shown.errors, AllOf(HasSubstr("the stream does not answer"), HasSubstr(host)));
+    ASSERT_TRUE(says("job", "stream.list_failed"));
+    EXPECT_THAT(said("job"), HasSubstr(host));
+    EXPECT_LT(clock::now() - began, std::chrono::seconds{12});
+    const auto port = admin_port("job");
+    EXPECT_TRUE(support::eventually(std::chrono::seconds{5}, [&] {
+        return get(port, "/readyz").find(host) != std::string::npos;
+    })) << get(port, "/readyz");
+
+    const auto ended = job.wait(std::chrono::seconds{60});
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->status, 1);
+    EXPECT_GE(clock::now() - began, std::chrono::seconds{30});
+    EXPECT_LT(clock::now() - began, std::chrono::seconds{40});
+    EXPECT_THAT(said("job"), HasSubstr("nothing could be done for 30 s"));
 }
 
 TEST_F(CliKinesis, OfABatchThatWasStoredInPartItIsSaidHowMuchOfIt) {

@@ -85,7 +85,7 @@ result<void> kinesis_admin::change(Request request) {
 
 result<kinesis_stream> kinesis_admin::look() {
     std::promise<result<kinesis_stream>> told;
-    list_kinesis_stream(calls_, stream_, [&told](result<kinesis_stream> how) {
+    list_kinesis_stream(calls_, stream_, patiently.timeout, [&told](result<kinesis_stream> how) {
         told.set_value(std::move(how));
     });
     return told.get_future().get();

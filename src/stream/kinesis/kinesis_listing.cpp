@@ -16,18 +16,22 @@ using namespace aws::kinesis;
 
 constexpr int pages_max = 1'000;  // of 1,000 shards each
 constexpr int restarts_max = 3;
-constexpr kinesis_calls::options patiently{.timeout = milliseconds{20'000}};
 
 /// One listing under way; its callbacks keep it alive.
 class listing : public std::enable_shared_from_this<listing> {
 public:
-    listing(kinesis_calls& calls, kinesis_address stream, std::function<void(result<kinesis_stream>)> done)
-        : calls_(calls), stream_(std::move(stream)), done_(std::move(done)) {}
+    listing(
+        kinesis_calls& calls,
+        kinesis_address stream,
+        milliseconds timeout,
+        std::function<void(result<kinesis_stream>)> done
+    )
+        : calls_(calls), stream_(std::move(stream)), how_{.timeout = timeout}, done_(std::move(done)) {}
 
     void describe() {
         calls_.call<describe_stream_summary_reply>(
             describe_stream_summary{stream_.wire_name()},
-            patiently,
+            how_,
             [me = shared_from_this()](auto came) {
                 if (!came) return me->failed(came.error());
                 me->described(std::move(came->first.summary), came->second);
@@ -61,7 +65,7 @@ private:
     }
 
     void page(list_shards request) {
-        calls_.call<list_shards_reply>(std::move(request), patiently, [me = shared_from_this()](auto came) {
+        calls_.call<list_shards_reply>(std::move(request), how_, [me = shared_from_this()](auto came) {
             if (came) return me->listed(std::move(came->first));
             // ExpiredNextToken: what was listed may have changed meanwhile.
             const bool expired = came.error().why.code == errc::expired_cursor;
@@ -94,6 +98,7 @@ private:
 
     kinesis_calls& calls_;
     const kinesis_address stream_;
+    const kinesis_calls::options how_;
     std::function<void(result<kinesis_stream>)> done_;
     kinesis_stream found_;
     int pages_{0};
@@ -103,9 +108,12 @@ private:
 }  // namespace
 
 void list_kinesis_stream(
-    kinesis_calls& calls, const kinesis_address& stream, std::function<void(result<kinesis_stream>)> done
+    kinesis_calls& calls,
+    const kinesis_address& stream,
+    milliseconds timeout,
+    std::function<void(result<kinesis_stream>)> done
 ) {
-    std::make_shared<listing>(calls, stream, std::move(done))->describe();
+    std::make_shared<listing>(calls, stream, timeout, std::move(done))->describe();
 }
 
 stream_listing to_listing(const kinesis_stream& stream) {

@@ -9,6 +9,7 @@
 #include "port/record_source.hpp"
 
 #include <millrace/error.hpp>
+#include <millrace/time.hpp>
 
 #include <functional>
 
@@ -21,9 +22,12 @@ struct kinesis_stream {
 };
 
 /// `calls` must outlive the outcome. `not_found` when there is no such stream, `unavailable` while it is
-/// being made or deleted.
+/// being made or deleted. The time-out is that of each request, its retries included.
 void list_kinesis_stream(
-    kinesis_calls& calls, const kinesis_address& stream, std::function<void(result<kinesis_stream>)> done
+    kinesis_calls& calls,
+    const kinesis_address& stream,
+    milliseconds timeout,
+    std::function<void(result<kinesis_stream>)> done
 );
 
 /// As the port has it; the identity is its ARN and the moment of its creation.

@@ -258,11 +258,12 @@ event_sink::capacity kinesis_sink::limits() const {
 void kinesis_sink::look(completion<void> done) {
     auto* const me = impl_.get();
     if (me->to.stream.empty()) return me->home.post([done = std::move(done)] { done({}); });
-    list_kinesis_stream(me->calls, me->to, [me, done = std::move(done)](const result<kinesis_stream>& seen) {
+    const auto told = [me, done = std::move(done)](const result<kinesis_stream>& seen) {
         const bool usable = seen || seen.error().code == errc::permission_denied;
         auto how = usable ? result<void>{} : tl::unexpected(seen.error());
         me->home.post([done, how = std::move(how)] { done(how); });
-    });
+    };
+    list_kinesis_stream(me->calls, me->to, me->options.look_timeout, told);
 }
 
 }  // namespace millrace

@@ -31,6 +31,7 @@ struct kinesis_sink_options {
     kinesis_losses losses;
     put_queue_options calls;
     milliseconds call_timeout{10'000};  ///< Then its outcome is in doubt. A reset may wait so long.
+    milliseconds look_timeout{6'000};   ///< Of each request of the first look at a stream.
 
     std::size_t request_rows_max{1'000};
     std::size_t request_bytes_max{1 << 20};

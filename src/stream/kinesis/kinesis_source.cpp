@@ -228,6 +228,7 @@ void kinesis_source::impl::begin_listing() {
     list_kinesis_stream(
         calls,
         stream,
+        options.listing_timeout,
         [this, weak = weak_from_this(), all = std::exchange(asking, {})](result<kinesis_stream> came
         ) mutable {
             result<stream_listing> how = tl::unexpected(error{});

@@ -26,6 +26,9 @@ namespace millrace {
 struct kinesis_source_options {
     /// Of one request for an iterator or for records, its retries included.
     milliseconds request_timeout{15'000};
+
+    /// Of one request of a listing, likewise: room for one attempt that hangs, so that it is soon said.
+    milliseconds listing_timeout{6'000};
 };
 
 class kinesis_source final : public record_source {
