@@ -47,6 +47,9 @@ public:
     /// About four times a second.
     void beat();
 
+    /// Counts the rows that are there, for `status`.
+    void see_rows(completion<void> done);
+
     [[nodiscard]] const std::string& address() const noexcept { return address_; }
     [[nodiscard]] bool leading() const noexcept { return leading_; }
     [[nodiscard]] std::size_t seat() const noexcept { return seat_; }
@@ -93,7 +96,6 @@ private:
     [[nodiscard]] bool lasts(const std::optional<mono_time>& since) const;  ///< Long enough to be told.
     /// `sink`: what a look at it just found.
     void look_at_rows(const result<void>& sink);
-    void see_rows(completion<void> done);
     void measure();
     [[nodiscard]] std::optional<outbox_look> rows_seen() const;
     /// Empty: it is.

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,7 @@ namespace {
 constexpr nanoseconds beat_max = std::chrono::milliseconds{250};
 constexpr nanoseconds drain_slack = std::chrono::milliseconds{500};
 constexpr nanoseconds once_look_every = std::chrono::milliseconds{5};
+constexpr nanoseconds count_limit = std::chrono::seconds{2};
 
 // Damage does not mend, but what was read before it still goes out.
 constexpr nanoseconds damaged_after = std::chrono::milliseconds{500};
@@ -134,6 +136,7 @@ private:
         std::uint64_t about{0};
         std::optional<error> why;
         std::vector<row_id> first;
+        std::uint64_t settled{0};  ///< Rows that had been deleted or buried by then.
     };
 
     /// Outboxes that are led, given back and given way with together.
@@ -157,6 +160,7 @@ private:
     void stop_lead(shared_lead& lead);
     void end(const result<void>& outcome);
     void look_for_the_end();
+    void stopped();
     void publish_status();
 
     relay_settings settings_;
@@ -174,6 +178,7 @@ private:
     std::map<const outbox_relay*, rows_left> left_;  ///< Of those that were given up.
     bool by_itself_{false};                          ///< It ended because nothing was left to do.
     std::size_t stopping_{0};
+    std::size_t counts_awaited_{0};
     lifetime alive_;
 };
 
@@ -379,7 +384,11 @@ void relay_run::look_for_the_end() {
         } else if (!one->leading()) {
             add_fault(blocked, *now.last_error);
         } else if (now.last_error || !now.outbox || now.outbox->backlog > 0) {
-            left_[one.get()] = {now.outbox ? now.outbox->backlog : 0, now.last_error, one->unsettled()};
+            left_[one.get()] = {
+                now.outbox ? now.outbox->backlog : 0,
+                now.last_error,
+                one->unsettled(),
+                now.deleted + now.buried};
         }
     }
     by_itself_ = all_ended && !blocked;
@@ -387,8 +396,7 @@ void relay_run::look_for_the_end() {
     loop_.call_at(loop_.now() + once_look_every, alive_.guard([this] { look_for_the_end(); }));
 }
 
-/// The first call decides the outcome; what holds the lease gives it back
-/// first.
+/// The first call decides the outcome; what holds the lease gives it back first.
 void relay_run::end(const result<void>& outcome) {
     if (outcome_) return;
     outcome_ = outcome;
@@ -413,9 +421,29 @@ void relay_run::stop_lead(shared_lead& lead) {
             if (!left) {
                 loop_.log().write(log_level::warning, "relay.left", {{"why", left.error().detail}});
             }
-            if (--stopping_ == 0 && outcome_) loop_.stop();
+            if (--stopping_ == 0 && outcome_) stopped();
         });
     }));
+}
+
+/// What had been given up may have come through in the drain: then it is counted again.
+void relay_run::stopped() {
+    for (const auto& one : outboxes_) {
+        const auto given_up = left_.find(one.get());
+        const auto now = one->status();
+        if (given_up == left_.end() || given_up->second.settled == now.deleted + now.buried) continue;
+        ++counts_awaited_;
+        one->see_rows(alive_.guard([this, one = one.get()](const result<void>& seen) {
+            if (const auto rows = one->status().outbox; seen && rows) {
+                auto& left = left_[one];
+                std::tie(left.about, left.first) = std::pair(rows->backlog, one->unsettled());
+                if (left.about == 0) left_.erase(one);
+            }
+            if (--counts_awaited_ == 0) loop_.stop();
+        }));
+    }
+    if (counts_awaited_ == 0) return loop_.stop();
+    loop_.call_at(loop_.now() + count_limit, alive_.guard([this] { loop_.stop(); }));
 }
 
 void relay_run::publish_status() {

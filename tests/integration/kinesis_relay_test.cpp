@@ -81,5 +81,27 @@ TEST(KinesisRelay, SendsEachEventOnceWhenNothingFails) {
     EXPECT_EQ(found.inverted, 0U);
 }
 
+TEST(KinesisRelay, CountsWhatItLeavesAfterTheDrainThatMayStillDeliverIt) {
+    kinesis_world world(3);
+    world.add({.what = fault::slow, .operation = "PutRecords", .delay = 3s});
+    pipeline_files files;
+    writer shop(files);
+    auto settings = files.relay();
+    settings.sink = world.fake.sink_url();
+    settings.once = true;
+    settings.leadership.yield_after = 1s;
+    settings.tuning.drain_limit = 20s;
+    std::vector<event> few;
+    for (std::uint64_t n = 0; n < 5; ++n)
+        few.push_back(numbered(n, 7));
+    shop.commit(few);
+    const auto ended = relay(settings).run();
+    ASSERT_TRUE(ended) << ended.error().detail;
+    EXPECT_EQ(shop.rows("outbox"), 0U);
+    EXPECT_EQ(ended->deleted, 5U);
+    EXPECT_EQ(ended->left, 0U);
+    EXPECT_EQ(ended->ended, once_end::nothing_left);
+}
+
 }  // namespace
 }  // namespace millrace::test
