@@ -55,13 +55,13 @@ struct postgres_outbox::impl {
 
         void note(const std::string& identity, postgres::read_from from) {
             constexpr std::size_t states_max = 8;
-            std::erase_if(read, [&](const auto& known) { return known.first == identity; });
+            std::erase_if(read, [&](const auto& one) { return one.first == identity; });
             read.emplace_back(identity, std::move(from));
             if (read.size() > states_max) read.pop_front();
         }
         [[nodiscard]] std::optional<postgres::read_from> state(const std::string& identity) const {
-            for (const auto& known : read)
-                if (known.first == identity) return known.second;
+            for (const auto& one : read)
+                if (one.first == identity) return one.second;
             return std::nullopt;
         }
     };
