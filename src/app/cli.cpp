@@ -347,9 +347,8 @@ std::vector<given_value> values_for(
     const auto several = std::ranges::adjacent_find(out, {}, &given_value::option);
     if (several != out.end()) {
         found.add(fmt::format("{}: one of several; say which with --{}", several->where, several->option));
-        const auto same =
-            std::ranges::remove(std::next(several), out.end(), several->option, &given_value::option);
-        out.erase(same.begin(), same.end());
+        const auto is_same = [&](const given_value& value) { return value.option == several->option; };
+        out.erase(std::remove_if(std::next(several), out.end(), is_same), out.end());
     }
     for (const given_value& value : out) {
         if (value.open) {
