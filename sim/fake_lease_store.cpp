@@ -45,10 +45,16 @@ public:
 
 private:
     Row as_listed(const Row& row) const {
+        const auto why = table_.damage_of(key_of(lease_row(row)));
+        if (!why) return row;
         if constexpr (std::is_same_v<Row, shard_row>) {
-            if (const auto why = table_.damage_of(row.shard)) return unreadable_row(row.shard, *why);
+            return unreadable_row(row.shard, *why);
+        } else {
+            Row named;
+            named.incarnation = row.incarnation;
+            named.unreadable = why->detail;
+            return named;
         }
-        return row;
     }
 
     const lease_table& table_;
@@ -82,8 +88,7 @@ const lease_row* lease_table::find(const lease_key& key) const {
 }
 
 std::optional<error> lease_table::damage_of(const lease_key& key) const {
-    const auto* shard = std::get_if<shard_id>(&key);
-    if (shard == nullptr || !damaged_.contains(*shard)) return std::nullopt;
+    if (!damaged_.contains(key)) return std::nullopt;
     return error{
         errc::corrupt, retry_advice::after_delay, false, name_of(key) + " is not what Millrace writes"};
 }
@@ -99,7 +104,9 @@ result<void> lease_table::write(
         );
     }
     const auto* stored = find(key);
-    if (expected ? stored == nullptr || version_of(*stored) != *expected : stored != nullptr) {
+    const bool fits =
+        stored != nullptr && expected && version_of(*stored) == *expected && !hides_counter(key);
+    if (expected ? !fits : stored != nullptr) {
         return fail(
             errc::conflict,
             fmt::format("{}: the stored row is not as the writer believed; read it again", name_of(key))
@@ -113,7 +120,7 @@ result<void> lease_table::write(
 
 result<void> lease_table::remove(const lease_key& key, version expected, const std::string& client) {
     const auto* stored = find(key);
-    if (stored == nullptr || version_of(*stored) != expected) {
+    if (stored == nullptr || version_of(*stored) != expected || hides_counter(key)) {
         return fail(
             errc::conflict,
             fmt::format(

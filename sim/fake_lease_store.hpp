@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace millrace::sim {
@@ -31,9 +32,10 @@ public:
     /// Writes whatever stands there: for tests that set a scene.
     void put(const lease_row& row) { rows_[key_of(row)] = row; }
 
-    /// The row stands there and cannot be read, until `mend`.
-    void damage(const shard_id& shard) { damaged_.insert(shard); }
-    void mend(const shard_id& shard) { damaged_.erase(shard); }
+    /// The row stands there and cannot be read, until `mend`. Of a worker it is the counter, which no
+    /// heartbeat fits any more.
+    void damage(const lease_key& key) { damaged_.insert(key); }
+    void mend(const lease_key& key) { damaged_.erase(key); }
     [[nodiscard]] std::optional<error> damage_of(const lease_key& key) const;
 
     /// Loses everything, as a store whose file was deleted and made anew.
@@ -44,8 +46,12 @@ public:
     void observe(observer what) { observer_ = std::move(what); }
 
 private:
+    [[nodiscard]] bool hides_counter(const lease_key& key) const {
+        return std::holds_alternative<incarnation>(key) && damaged_.contains(key);
+    }
+
     std::map<lease_key, lease_row> rows_;
-    std::set<shard_id> damaged_;
+    std::set<lease_key> damaged_;
     observer observer_;
 };
 

@@ -29,7 +29,9 @@ std::vector<worker_line> view_workers(
     std::size_t index = 0;
     for (const worker_row& row : rows) {
         worker_line line{.worker = row.worker.value(), .index = {}, .updated_at = row.updated_at};
-        line.live = now - row.updated_at <= row.lease && !gone(row.process);
+        const bool readable = row.unreadable.empty();
+        if (!readable && line.worker.empty()) line.worker = "(unreadable)";
+        line.live = readable && now - row.updated_at <= row.lease && !gone(row.process);
         if (line.live) line.index = index++;
         line.host = row.process.host;
         line.pid = row.process.pid;
@@ -117,6 +119,8 @@ group_view view_group(
 ) {
     group_view out;
     out.workers = view_workers(workers, now, gone);
+    for (const auto& worker : workers)
+        if (!worker.unreadable.empty()) out.problems.push_back(worker.unreadable);
     for (const shard_standing& standing : trace_lineage(listed, rows).shards) {
         shard_line line{
             .shard = standing.shard.value(),

@@ -425,6 +425,10 @@ std::optional<error> group_driver::unreadable() const {
     return impl_->machine.trouble().rows;
 }
 
+std::optional<error> group_driver::unreadable_worker() const {
+    return impl_->machine.trouble().worker_rows;
+}
+
 bool group_driver::stream_is_known() const {
     return impl_->machine.stream_is_known();
 }

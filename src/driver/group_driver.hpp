@@ -123,6 +123,9 @@ public:
     /// The row of a shard cannot be read, by the latest listing: nobody takes that shard.
     [[nodiscard]] std::optional<error> unreadable() const;
 
+    /// The row of a worker cannot be read, by the latest listing: it counts for nobody, and all else goes on.
+    [[nodiscard]] std::optional<error> unreadable_worker() const;
+
     /// Why it cannot do all its work now: what the latest listing of the stream, else of the workers, met.
     [[nodiscard]] std::optional<error> trouble() const;
 

@@ -81,6 +81,7 @@ void no_sessions::impl::look() {
 }
 
 void no_sessions::impl::listed(const std::vector<worker_row>& rows) {
+    if (auto why = unreadable_in(rows)) return finish(tl::unexpected(std::move(*why)));
     if (rows.empty()) return finish(ended);
     if (force) return end(rows);
     const auto over = lapse.observe(asked_at, loop.now(), rows);

@@ -414,6 +414,7 @@ consumer_status consumer_run::look() const {
     sum_up(driver_->progress(), now);
     now.trouble = trouble();
     if (!now.trouble && total_ == 0) now.trouble = not_a_member_yet();
+    if (!now.trouble) now.trouble = member_->group().unreadable_worker();
     return now;
 }
 

@@ -167,6 +167,55 @@ TEST_P(DynamodbServers, ListsAShardWhoseRowCannotBeReadByItsNameAndTheOthersAsTh
     EXPECT_EQ(listed->back(), other);
 }
 
+TEST_P(DynamodbServers, ListsAWorkerWhoseItemCannotBeReadAndForeignItemsByWhatIsKnownOfThem) {
+    const auto store = make(home, endpoint());
+    worker_row row{.worker = worker_id{"w"}, .counter = version{1}, .lease = 10s};
+    for (const auto* name : {"a", "b"}) {
+        row.incarnation = incarnation{name};
+        ASSERT_TRUE(write(*store, row));
+    }
+    const lease_key damaged = incarnation{"a"};
+    call(
+        "UpdateItem",
+        aws::dynamodb::update_item(
+            table,
+            {lease_items::key_of({"s", "g"}, damaged),
+             {{"counter", value{"x"}}},
+             {},
+             lease_items::has_version(damaged, version{1})}
+        )
+    );
+    for (const auto& in : {lease_items::workers_of({"s", "g"}), lease_items::shards_of({"s", "g"})}) {
+        call(
+            "UpdateItem",
+            aws::dynamodb::update_item(
+                table,
+                {{{"pk", value{in}}, {"sk", value{"zzz"}}},
+                 {{"note", value{"mine"}}},
+                 {},
+                 aws::dynamodb::absent{"pk"}}
+            )
+        );
+    }
+    const auto listed =
+        home.await<std::vector<worker_row>>([&](auto done) { store->list_workers(std::move(done)); });
+    ASSERT_TRUE(listed) << listed.error().detail;
+    ASSERT_EQ(listed->size(), 3U);
+    EXPECT_EQ(listed->at(0).incarnation, incarnation{"a"});
+    EXPECT_EQ(listed->at(0).counter, version{0});
+    EXPECT_EQ(listed->at(0).lease, nanoseconds{10s});
+    EXPECT_THAT(listed->at(0).unreadable, HasSubstr("attribute counter of the row \"worker/a\""));
+    EXPECT_EQ(listed->at(1), row);
+    EXPECT_EQ(listed->at(2).incarnation, incarnation{});
+    EXPECT_THAT(listed->at(2).unreadable, HasSubstr("the row \"zzz\""));
+    const auto shards =
+        home.await<std::vector<shard_row>>([&](auto done) { store->list_shards(std::move(done)); });
+    ASSERT_TRUE(shards) << shards.error().detail;
+    ASSERT_EQ(shards->size(), 1U);
+    EXPECT_EQ(shards->front().shard, foreign_row("zzz"));
+    EXPECT_THAT(shards->front().unreadable, HasSubstr("the row \"zzz\""));
+}
+
 TEST_P(DynamodbServers, GroupsOfLikeNamesShareNothing) {
     const auto one = make(home, endpoint(), 10s, {"a-b", "c"});
     const auto other = make(home, endpoint(), 10s, {"a", "b-c"});

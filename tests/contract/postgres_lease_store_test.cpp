@@ -152,6 +152,28 @@ TEST_F(PostgresLeaseStore, ListsAShardWhoseRowCannotBeReadByItsNameAndTheOthersA
     EXPECT_EQ(listed->back(), shard("b", 1));
 }
 
+TEST_F(PostgresLeaseStore, ListsAWorkerWhoseRowCannotBeReadByItsSessionAndTheOthersAsTheyAre) {
+    const auto store = make(home, test::shared_server());
+    worker_row row{.worker = worker_id{"w"}, .counter = version{1}, .lease = std::chrono::seconds{10}};
+    for (const auto* name : {"a", "b"}) {
+        row.incarnation = incarnation{name};
+        ASSERT_TRUE(home.await<void>([&](auto done) { store->write(row, std::nullopt, std::move(done)); }));
+    }
+    schema.admin.execute(
+        "UPDATE " + schema.table("millrace_worker") + " SET counter = -1 WHERE incarnation = 'a'"
+    );
+    auto listed =
+        home.await<std::vector<worker_row>>([&](auto done) { store->list_workers(std::move(done)); });
+    ASSERT_TRUE(listed) << listed.error().detail;
+    ASSERT_EQ(listed->size(), 2U);
+    if (listed->front().unreadable.empty()) std::swap(listed->front(), listed->back());
+    EXPECT_EQ(listed->front().incarnation, incarnation{"a"});
+    EXPECT_EQ(listed->front().counter, version{0});
+    EXPECT_EQ(listed->front().lease, nanoseconds{std::chrono::seconds{10}});
+    EXPECT_THAT(listed->front().unreadable, HasSubstr("column counter of worker \"w\""));
+    EXPECT_EQ(listed->back(), row);
+}
+
 TEST_F(PostgresLeaseStore, KeepsTheLeaseOfAnOutboxBesideIt) {
     const auto store = make(home, test::shared_server(), postgres::table_name{schema.name, "Out Box"});
     const auto early = write(*store, shard("outbox", 1));

@@ -85,6 +85,31 @@ TEST_F(SqliteLeaseStore, ListsAShardWhoseRowCannotBeReadByItsNameAndTheOthersAsT
     EXPECT_EQ(listed->back(), other);
 }
 
+TEST_F(SqliteLeaseStore, ListsAWorkerWhoseRowCannotBeReadByItsSessionAndTheOthersAsTheyAre) {
+    const auto store = make();
+    worker_row row{.worker = worker_id{"w"}, .counter = version{1}, .lease = 10s};
+    for (const auto* name : {"a", "b", "c"}) {
+        row.incarnation = incarnation{name};
+        ASSERT_TRUE(home.await<void>([&](auto done) { store->write(row, std::nullopt, std::move(done)); }));
+    }
+    ASSERT_TRUE(sqlite::database::open(path, {})->execute(
+        "UPDATE millrace_worker SET counter = '7x' WHERE incarnation = 'a'; "
+        "UPDATE millrace_worker SET lease_ns = 'long' WHERE incarnation = 'b'"
+    ));
+    const auto listed =
+        home.await<std::vector<worker_row>>([&](auto done) { store->list_workers(std::move(done)); });
+    ASSERT_TRUE(listed) << listed.error().detail;
+    ASSERT_EQ(listed->size(), 3U);
+    EXPECT_EQ(listed->at(0).incarnation, incarnation{"a"});
+    EXPECT_THAT(listed->at(0).unreadable, HasSubstr("column counter of worker \"w\""));
+    EXPECT_EQ(listed->at(0).counter, version{0}) << "not the number that SQLite would make of it";
+    EXPECT_EQ(listed->at(0).lease, nanoseconds{10s});
+    EXPECT_THAT(listed->at(1).unreadable, HasSubstr("column lease_ns"));
+    EXPECT_EQ(listed->at(1).lease, nanoseconds{0});
+    EXPECT_EQ(listed->at(1).counter, version{1});
+    EXPECT_EQ(listed->at(2), row);
+}
+
 TEST_F(SqliteLeaseStore, DoesNotMakeTablesInAFileThatTookThePlaceOfTheOneItUsed) {
     const auto store = make();
     ASSERT_TRUE(write(*store, 1));

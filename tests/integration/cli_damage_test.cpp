@@ -167,6 +167,48 @@ TEST_F(CliDamage, ADamagedRowOfTheStateEndsAnIdleExitWithItsReasonAndItsAdviceWo
     EXPECT_EQ(lines(ok(consume())), 3);
 }
 
+TEST_F(CliDamage, ARowOfAWorkerThatCannotBeReadIsToldAndStopsNoOther) {
+    put(3);
+    ok(relay_once());
+    EXPECT_EQ(lines(ok(consume())), 3);
+    ASSERT_EQ(
+        shell("sqlite3 state.db \"insert into millrace_worker select stream, group_name, 'wild', 'ghost', "
+              "'x', 1, 10000000000, 0, 'h', 'b', 'p', 1, 1, 0 from millrace_group\"")
+            .status,
+        0
+    );
+    put(3);
+    ok(relay_once());
+    const auto worker = start(
+        {"consume",
+         "--stream",
+         stream(),
+         "--group",
+         "g",
+         "--state",
+         state(),
+         "--print",
+         "--admin",
+         "127.0.0.1:0"},
+        "worker"
+    );
+    EXPECT_TRUE(support::eventually(15s, [&] { return lines(printed("worker")) == 3; })) << said("worker");
+    EXPECT_TRUE(says("worker", "worker.unreadable"));
+    const auto port = admin_port("worker");
+    EXPECT_TRUE(support::eventually(15s, [&] {
+        return get(port, "/readyz").find("column counter of worker \"ghost\"") != std::string::npos;
+    }));
+    const auto shown =
+        millrace({"group", "status", "--stream", stream(), "--group", "g", "--state", state()});
+    EXPECT_EQ(shown.status, 0);
+    EXPECT_THAT(shown.errors, HasSubstr("column counter of worker \"ghost\""));
+    EXPECT_THAT(shown.output, AllOf(HasSubstr("ghost"), HasSubstr("processing")));
+    ASSERT_EQ(shell("sqlite3 state.db \"delete from millrace_worker where incarnation='wild'\"").status, 0);
+    EXPECT_TRUE(support::eventually(15s, [&] {
+        return get(port, "/readyz").find("200 OK") != std::string::npos;
+    }));
+}
+
 TEST_F(CliDamage, ADamagedLeaseEndsARelayAtOnce) {
     ok(relay_once());
     put(3);

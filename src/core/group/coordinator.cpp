@@ -152,10 +152,10 @@ void coordinator::on(const workers_listed& reply) {
         return tell_failure("workers.list_failed", "error", {}, *trouble_.workers);
     }
     trouble_.workers.reset();
-    const auto& rows = *reply.outcome;
-    const auto over = lapse_.observe(worker_list_.sent, now_, rows);
-    end_lapsed(over);
+    const auto over = lapse_.observe(worker_list_.sent, now_, *reply.outcome);
     worker_listing listing{begun, {}};
+    const auto rows = note_unreadable(*reply.outcome, listing);
+    end_lapsed(over);
     std::map<incarnation, std::uint64_t> changes;
     for (const auto& row : rows) {
         listing.sessions.insert(row.incarnation);
@@ -177,12 +177,14 @@ void coordinator::on(const workers_listed& reply) {
     watch_elders(rows);
     if (plan_.orphans) replan_ = true;
     if (group_ && stream_ && !is_of_stream(*group_)) notice_recreated();
-    if (options_.all_shards && !failed_ && !drain_until_) admit_all_shards(rows);
+    const bool alone = rows.empty() && workers_.sessions.empty();
+    if (options_.all_shards && !failed_ && !drain_until_) admit_all_shards(rows, alone);
 }
 
 void coordinator::end_lapsed(const std::vector<worker_row>& over) {
     for (const auto& row : over) {
-        if (row.incarnation == mine_ || !ending_.insert(row.incarnation).second) continue;
+        if (row.incarnation == mine_ || row.counter == version{}) continue;
+        if (!ending_.insert(row.incarnation).second) continue;
         actions_.emplace_back(group_note{
             log_level::warning,
             "session.lapsed",
@@ -206,14 +208,14 @@ void coordinator::end_lapsed(const std::vector<worker_row>& over) {
 
 // All-shards mode begins when no session is left; one whose counter moves is alive. One that comes later
 // knows nothing of this process, so it is this process that gives way.
-void coordinator::admit_all_shards(const std::vector<worker_row>& listed) {
+void coordinator::admit_all_shards(const std::vector<worker_row>& listed, bool alone) {
     for (const auto& row : listed) {
         if (lapse_.lapsed(row.incarnation)) continue;
         const auto [first, is_new] = first_counters_.emplace(row.incarnation, row.counter);
         const bool alive = admitted_ || (!is_new && first->second != row.counter);
         if (alive) return yield_to(row);
     }
-    if (!listed.empty() || admitted_) return;
+    if (!alone || admitted_) return;
     admitted_ = replan_ = true;
     actions_.emplace_back(members_changed{0, 1});
 }

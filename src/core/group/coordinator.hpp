@@ -93,6 +93,9 @@ private:
     void on(const workers_listed& reply);
     void on(const rows_listed& reply);
     void note_unreadable(const std::vector<shard_row>& rows);
+    [[nodiscard]] std::vector<worker_row> note_unreadable(
+        const std::vector<worker_row>& rows, worker_listing& sessions
+    );
     void on(const stream_listed& reply);
     void on(const group_read& reply);
     void on(const group_written& reply);
@@ -105,7 +108,7 @@ private:
     void restore_group_row();
     void adopt_group_row(const group_row& row);
     void end_lapsed(const std::vector<worker_row>& over);
-    void admit_all_shards(const std::vector<worker_row>& listed);
+    void admit_all_shards(const std::vector<worker_row>& listed, bool alone);
     void watch_elders(const std::vector<worker_row>& listed);
     void yield_to(const worker_row& other);
     void fail_for_good(error why);

@@ -30,6 +30,27 @@ void coordinator::note_unreadable(const std::vector<shard_row>& rows) {
     }
 }
 
+/// The other rows. A session whose row cannot be read may still be at work, so its shards stay with it until
+/// it has lapsed; one whose counter can be read is then ended like any other. A heartbeat on a counter that
+/// cannot be read is refused by the store: then there is nothing to end.
+std::vector<worker_row> coordinator::note_unreadable(
+    const std::vector<worker_row>& rows, worker_listing& sessions
+) {
+    trouble_.worker_rows = unreadable_in(rows);
+    std::vector<worker_row> readable;
+    for (const auto& row : rows) {
+        if (row.unreadable.empty()) {
+            readable.push_back(row);
+            continue;
+        }
+        actions_.emplace_back(group_note{
+            log_level::error, "worker.unreadable", "session", row.incarnation.value(), row.unreadable, true});
+        const bool is_over = lapse_.lapsed(row.incarnation) && row.counter == version{};
+        if (!row.incarnation.value().empty() && !is_over) sessions.sessions.insert(row.incarnation);
+    }
+    return readable;
+}
+
 bool coordinator::can_plan() const {
     if (!group_ || !stream_ || !rows_known_ || group_state_ != group_state::known) return false;
     if (recreated_.now != recreation::none || !is_of_stream(*group_)) return false;

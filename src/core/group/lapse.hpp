@@ -2,8 +2,10 @@
 ///
 /// A counter has stood still from the reply that first showed it to the sending of the latest request that
 /// still showed it; beyond the lease time in that row the session has lapsed. A process of this very machine
-/// that is gone needs no waiting. Whoever acts on it first ends the session (delete-if that counter); only
-/// then may its shards be taken. Lives on one thread.
+/// that is gone needs no waiting. A row that cannot be read is renewed by nobody, or becomes readable by
+/// that: it counts by what is known of its lease, and for the longest one where nothing is. Whoever acts on
+/// it first ends the session (delete-if that counter); only then may its shards be taken. Lives on one
+/// thread.
 #pragma once
 
 #include "port/lease_store.hpp"
@@ -50,10 +52,13 @@ public:
 private:
     struct sighting {
         version counter;
+        nanoseconds lease;
         mono_time first_shown;
         lease_holder holder;
         bool over{false};
     };
+
+    [[nodiscard]] static nanoseconds lease_of(const worker_row& row, const sighting* known);
 
     process_identity self_;
     process_gone gone_;

@@ -12,7 +12,7 @@ group_membership membership_of(
         const bool lapsed = std::any_of(over.begin(), over.end(), [&](const worker_row& other) {
             return other.incarnation == row.incarnation;
         });
-        if (!lapsed) found.members.push_back({row.worker, row.incarnation});
+        if (!lapsed && row.unreadable.empty()) found.members.push_back({row.worker, row.incarnation});
     }
     std::sort(found.members.begin(), found.members.end());
     for (std::size_t i = 0; i < found.members.size(); ++i) {

@@ -27,7 +27,8 @@ struct group_membership {
     bool operator==(const group_membership&) const = default;
 };
 
-/// `over` are listed sessions that have lapsed and are being ended.
+/// `over` are listed sessions that have lapsed and are being ended. Nobody counts on one whose row cannot be
+/// read.
 [[nodiscard]] group_membership membership_of(
     const std::vector<worker_row>& listed, const std::vector<worker_row>& over, const incarnation& mine
 );

@@ -319,7 +319,7 @@ void session_machine::check_limits(mono_time now) {
 void session_machine::watch_namesakes(mono_time now, const std::vector<worker_row>& rows) {
     std::map<incarnation, namesake> still;
     for (const auto& row : rows) {
-        if (row.worker != options_.worker || row.incarnation == session_) continue;
+        if (row.worker != options_.worker || row.incarnation == session_ || !row.unreadable.empty()) continue;
         if (!namesakes_) {
             still[row.incarnation] = {row.counter};
         } else if (const auto known = namesakes_->find(row.incarnation); known != namesakes_->end()) {
@@ -348,7 +348,7 @@ void session_machine::watch_namesakes(mono_time now, const std::vector<worker_ro
 
 void session_machine::register_if_free(mono_time now, const std::vector<worker_row>& rows) {
     const auto elder = std::find_if(rows.begin(), rows.end(), [this](const worker_row& row) {
-        return row.worker == options_.worker && !on_this_machine_.gone_here(row);
+        return row.worker == options_.worker && row.unreadable.empty() && !on_this_machine_.gone_here(row);
     });
     if (elder != rows.end()) {
         if (!std::exchange(wait_told_, true)) actions_.emplace_back(waits{*elder});
@@ -390,6 +390,12 @@ void session_machine::on(mono_time now, const read_done& reply) {
     MILLRACE_ASSERT(outstanding_ == request::read);
     outstanding_ = request::none;
     if (!reply.outcome) {
+        // A row of ours that cannot be read is left behind: the next session has one of its own.
+        if (reply.outcome.error().code == errc::corrupt && phase_ != phase::live) {
+            if (phase_ == phase::registering) return register_anew(now);
+            return row_gone(now);
+        }
+        trouble_ = reply.outcome.error().detail;
         must_read_ = true;
         retry_at_ = now + options_.heartbeat / retry_pause;
         return;

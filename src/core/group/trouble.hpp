@@ -1,5 +1,5 @@
 /// What keeps a group from doing all its work now: what the latest listings of the stream and of the workers
-/// met, and a row of a shard that cannot be read. Plain data.
+/// met, and rows that cannot be read; that of a worker keeps nobody from work. Plain data.
 #pragma once
 
 #include <millrace/error.hpp>
@@ -12,6 +12,7 @@ struct group_trouble {
     std::optional<error> stream;
     std::optional<error> workers;
     std::optional<error> rows;
+    std::optional<error> worker_rows;
 
     [[nodiscard]] const std::optional<error>& first() const noexcept {
         if (stream) return stream;

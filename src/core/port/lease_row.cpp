@@ -24,11 +24,28 @@ shard_row unreadable_row(shard_id shard, const error& why) {
     return row;
 }
 
-std::optional<error> unreadable_in(const std::vector<shard_row>& rows) {
+namespace {
+
+template <class Row>
+std::optional<error> first_unreadable(const std::vector<Row>& rows) {
     const auto first =
-        std::find_if(rows.begin(), rows.end(), [](const shard_row& row) { return !row.unreadable.empty(); });
+        std::find_if(rows.begin(), rows.end(), [](const Row& row) { return !row.unreadable.empty(); });
     if (first == rows.end()) return std::nullopt;
     return error{errc::corrupt, retry_advice::never, false, first->unreadable};
+}
+
+}  // namespace
+
+std::optional<error> unreadable_in(const std::vector<shard_row>& rows) {
+    return first_unreadable(rows);
+}
+
+std::optional<error> unreadable_in(const std::vector<worker_row>& rows) {
+    return first_unreadable(rows);
+}
+
+shard_id foreign_row(std::string_view key) {
+    return shard_id{"(row " + std::string(key) + ")"};
 }
 
 }  // namespace millrace

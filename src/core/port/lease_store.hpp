@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -66,6 +67,11 @@ struct worker_row {
     process_identity process;
     wall_time updated_at;  ///< For people.
 
+    /// In a listing alone. Not empty: the row is there, and this says why it cannot be read. `incarnation` is
+    /// true of it, or empty where the row's key is foreign, too; what else could not be read is empty or
+    /// zero.
+    std::string unreadable{};
+
     bool operator==(const worker_row&) const = default;
 };
 
@@ -101,6 +107,10 @@ struct shard_row {
 
 /// What is to be told of the first row that could not be read; nothing when all could.
 [[nodiscard]] std::optional<error> unreadable_in(const std::vector<shard_row>& rows);
+[[nodiscard]] std::optional<error> unreadable_in(const std::vector<worker_row>& rows);
+
+/// By this name a listing of shards has what is under the group's key and of no shard.
+[[nodiscard]] shard_id foreign_row(std::string_view key);
 
 /// Of two rows of one shard: the epoch decides before the version, for a row that was deleted and created
 /// anew counts its versions from elsewhere.
@@ -121,9 +131,8 @@ public:
     virtual ~lease_store() = default;
 
     /// Consistent, but not a snapshot: rows may be of slightly different moments within the request.
+    /// A row that cannot be read is listed by its name, see `unreadable`; to `read` it is an error.
     virtual void list_workers(completion<std::vector<worker_row>> done) = 0;
-    /// A row that cannot be read is listed by its name, see `shard_row::unreadable`; to `read` it is an
-    /// error.
     virtual void list_shards(completion<std::vector<shard_row>> done) = 0;
 
     /// Absent rows are `nullopt`, not an error. Consistent.

@@ -204,7 +204,10 @@ dynamodb_lease_store::~dynamodb_lease_store() = default;
 void dynamodb_lease_store::list_workers(completion<std::vector<worker_row>> done) {
     impl_->list<worker_row>(
         std::make_shared<impl::listing<worker_row>>(impl::listing<worker_row>{
-            lease_items::workers_of(impl_->options.group), lease_items::read_worker, std::move(done), {}}),
+            lease_items::workers_of(impl_->options.group),
+            lease_items::read_listed_worker,
+            std::move(done),
+            {}}),
         {}
     );
 }

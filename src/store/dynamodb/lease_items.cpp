@@ -213,26 +213,37 @@ private:
     std::optional<std::string> broken_;
 };
 
-template <class Row>
-result<Row> read_row(const item& from, std::string_view mark, std::string_view kind, std::string_view where) {
-    Row row;
-    reader fields(from, mark);
-    visit_fields(row, fields);
-    if (!fields.broken()) return row;
+std::string sort_key_of(const item& from) {
     const auto sort = from.find(table_key.sort);
     const auto* const name = sort == from.end() ? nullptr : std::get_if<std::string>(&sort->second.is);
+    return name != nullptr ? *name : "?";
+}
+
+/// Fills in what can be read.
+template <class Row>
+result<void> read_into(Row& row, const item& from, std::string_view mark, std::string_view where) {
+    reader fields(from, mark);
+    visit_fields(row, fields);
+    if (!fields.broken()) return {};
     return fail(
         errc::corrupt,
         fmt::format(
-            "cannot read the leases in {}: attribute {} of the {} \"{}\" is not what Millrace writes; repair "
+            "cannot read the leases in {}: attribute {} of the row \"{}\" is not what Millrace writes; "
+            "repair "
             "the item, or delete it: a shard without one begins anew",
             where,
             *fields.broken(),
-            kind,
-            name != nullptr ? *name : "?"
+            sort_key_of(from)
         ),
         retry_advice::after_delay
     );
+}
+
+template <class Row>
+result<Row> read_row(const item& from, std::string_view mark, std::string_view where) {
+    Row row;
+    if (auto read = read_into(row, from, mark, where); !read) return tl::unexpected(std::move(read.error()));
+    return row;
 }
 
 std::string version_attribute(const lease_key& key) {
@@ -302,24 +313,29 @@ bool written_by(const item& from, write_id which) {
 }
 
 result<group_row> read_group(const item& from, std::string_view where) {
-    return read_row<group_row>(from, group_mark, "row", where);
+    return read_row<group_row>(from, group_mark, where);
 }
 
 result<worker_row> read_worker(const item& from, std::string_view where) {
-    return read_row<worker_row>(from, worker_mark, "row", where);
+    return read_row<worker_row>(from, worker_mark, where);
 }
 
 result<shard_row> read_shard(const item& from, std::string_view where) {
-    return read_row<shard_row>(from, shard_mark, "row", where);
+    return read_row<shard_row>(from, shard_mark, where);
 }
 
 result<shard_row> read_listed_shard(const item& from, std::string_view where) {
-    auto row = read_shard(from, where);
-    if (row) return row;
-    shard_row named;
-    reader name(from, shard_mark);
-    name(key_field{"shard"}, named.shard);
-    if (!name.broken()) row = unreadable_row(std::move(named.shard), row.error());
+    shard_row row;
+    const auto read = read_into(row, from, shard_mark, where);
+    if (read) return row;
+    const bool is_named = !row.shard.value().empty();
+    return unreadable_row(is_named ? std::move(row.shard) : foreign_row(sort_key_of(from)), read.error());
+}
+
+result<worker_row> read_listed_worker(const item& from, std::string_view where) {
+    worker_row row;
+    if (const auto read = read_into(row, from, worker_mark, where); !read)
+        row.unreadable = read.error().detail;
     return row;
 }
 

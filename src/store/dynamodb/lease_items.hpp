@@ -57,5 +57,6 @@ inline constexpr std::chrono::hours worker_kept{7 * 24};
 
 /// For a listing: a row that cannot be read is told of by its name.
 [[nodiscard]] result<shard_row> read_listed_shard(const item& from, std::string_view where);
+[[nodiscard]] result<worker_row> read_listed_worker(const item& from, std::string_view where);
 
 }  // namespace millrace::lease_items

@@ -127,9 +127,10 @@ result<group_row> decode_group(row_values values, std::string_view where) {
     return g;
 }
 
-result<worker_row> decode_worker(row_values values, std::string_view where) {
+namespace {
+
+result<void> read_into(worker_row& w, row_values values, std::string_view where) {
     column_reader from(values);
-    worker_row w;
     w.incarnation = incarnation{from.text()};
     w.counter = version{from.count()};
     w.worker = worker_id{from.text()};
@@ -147,7 +148,21 @@ result<worker_row> decode_worker(row_values values, std::string_view where) {
             where, fmt::format("worker \"{}\"", w.worker.value()), worker_columns[*from.broken()]
         );
     }
-    return w;
+    return {};
+}
+
+}  // namespace
+
+result<worker_row> decode_worker(row_values values, std::string_view where) {
+    worker_row row;
+    if (auto read = read_into(row, values, where); !read) return tl::unexpected(std::move(read.error()));
+    return row;
+}
+
+result<worker_row> decode_listed_worker(row_values values, std::string_view where) {
+    worker_row row;
+    if (const auto read = read_into(row, values, where); !read) row.unreadable = read.error().detail;
+    return row;
 }
 
 result<shard_row> decode_shard(row_values values, std::string_view where) {

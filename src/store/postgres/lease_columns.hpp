@@ -52,6 +52,9 @@ using row_values = std::span<const std::optional<std::string_view>>;
 /// `where` is the server, for messages.
 [[nodiscard]] result<group_row> decode_group(row_values values, std::string_view where);
 [[nodiscard]] result<worker_row> decode_worker(row_values values, std::string_view where);
+
+/// For a listing: a row that cannot be read is told of by its name.
+[[nodiscard]] result<worker_row> decode_listed_worker(row_values values, std::string_view where);
 [[nodiscard]] result<shard_row> decode_shard(row_values values, std::string_view where);
 
 /// For a listing: a row that cannot be read is told of by its name.

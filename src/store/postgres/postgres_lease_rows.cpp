@@ -220,7 +220,7 @@ lease_rows::lease_rows(std::string_view schema, group_key group)
 result<std::vector<worker_row>> lease_rows::list_workers(connection& db) const {
     const auto found = db.run(reading_again(workers_.list).with(group_.stream, group_.name));
     if (!found) return tl::unexpected(found.error());
-    return decode_all(*found, worker_columns, decode_worker, db);
+    return decode_all(*found, worker_columns, decode_listed_worker, db);
 }
 
 result<std::vector<shard_row>> lease_rows::list_shards(connection& db) const {

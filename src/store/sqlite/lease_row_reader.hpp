@@ -120,9 +120,12 @@ private:
         if (from_.type(at_) != sqlite::value_type::text) fault(name);
         return from_.text(at_++);
     }
+    /// Zero where it is none: what it would be converted to says nothing.
     std::int64_t whole(std::string_view name) {
-        if (from_.type(at_) != sqlite::value_type::integer) fault(name);
-        return from_.integer(at_++);
+        const auto at = at_++;
+        if (from_.type(at) == sqlite::value_type::integer) return from_.integer(at);
+        fault(name);
+        return 0;
     }
     std::uint64_t count(std::string_view name) {
         const auto found = whole(name);
@@ -148,12 +151,12 @@ inline std::string who(const shard_row& s) {
     return fmt::format("shard \"{}\"", s.shard.value());
 }
 
+/// Fills in what can be read.
 template <class Row>
-[[nodiscard]] result<Row> row_at(std::string_view where, const sqlite::statement& from) {
-    Row row;
+[[nodiscard]] result<void> read_into(Row& row, std::string_view where, const sqlite::statement& from) {
     column_reader fields(from);
     visit_fields(row, fields);
-    if (!fields.broken()) return row;
+    if (!fields.broken()) return {};
     return fail(
         errc::corrupt,
         fmt::format(
@@ -162,9 +165,18 @@ template <class Row>
             where,
             *fields.broken(),
             who(row),
-            std::is_same_v<Row, shard_row> ? ", or delete the row: a shard without one begins anew" : ""
+            std::is_same_v<Row, shard_row>    ? ", or delete the row: a shard without one begins anew"
+            : std::is_same_v<Row, worker_row> ? ", or delete the row: its worker registers anew"
+                                              : ""
         )
     );
+}
+
+template <class Row>
+[[nodiscard]] result<Row> row_at(std::string_view where, const sqlite::statement& from) {
+    Row row;
+    if (auto read = read_into(row, where, from); !read) return tl::unexpected(std::move(read.error()));
+    return row;
 }
 
 }  // namespace millrace::lease_tables

@@ -286,8 +286,11 @@ result<std::vector<worker_row>> list_workers(database& db, const group_key& grou
     static const auto sql = fmt::format(
         "SELECT {} FROM millrace_worker WHERE stream = ? AND group_name = ?", columns_of_row<worker_row>()
     );
-    return collect<worker_row>(prepare(db, sql, group.stream, group.name), [&](const statement& row) {
-        return row_at<worker_row>(db.name(), row);
+    return collect<worker_row>(prepare(db, sql, group.stream, group.name), [&](const statement& from) {
+        worker_row row;
+        if (const auto read = read_into(row, db.name(), from); !read) row.unreadable = read.error().detail;
+        if (from.type(0) != sqlite::value_type::text) row.incarnation = incarnation{};
+        return result<worker_row>(std::move(row));
     });
 }
 
@@ -298,8 +301,10 @@ result<std::vector<shard_row>> list_shards(database& db, const group_key& group)
     return collect<shard_row>(prepare(db, sql, group.stream, group.name), [&](const statement& row) {
         auto read = row_at<shard_row>(db.name(), row);
         const bool is_named = row.type(0) == sqlite::value_type::text;
-        if (!read && is_named) read = unreadable_row(shard_id{row.text(0)}, read.error());
-        return read;
+        if (read) return read;
+        return result<shard_row>(
+            unreadable_row(is_named ? shard_id{row.text(0)} : foreign_row(row.text(0)), read.error())
+        );
     });
 }
 

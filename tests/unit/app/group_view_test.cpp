@@ -85,6 +85,17 @@ TEST(GroupView, ShowsHowLongWhatFollowsTheCheckpointMayHaveWaited) {
     EXPECT_THAT(to_json(view), testing::HasSubstr(R"("lag_ms_max":60000)"));
 }
 
+TEST(GroupView, AWorkerWhoseRowIsUnreadableIsShownAsNotLiveAndWhy) {
+    worker_row row{.incarnation = incarnation{"s"}, .lease = std::chrono::seconds{10}};
+    row.unreadable = "column counter of worker \"\" is damaged";
+    const auto view =
+        view_group({}, {row}, {}, wall_time{}, wall_time{}, [](const process_identity&) { return false; });
+    ASSERT_EQ(view.workers.size(), 1U);
+    EXPECT_EQ(view.workers[0].worker, "(unreadable)");
+    EXPECT_FALSE(view.workers[0].live);
+    EXPECT_THAT(view.problems, testing::ElementsAre(row.unreadable));
+}
+
 TEST(GroupView, AShardWhoseRowIsUnreadableIsShownAsThatAndWhy) {
     const error why{
         errc::corrupt, retry_advice::after_delay, false, "column epoch of shard \"a\" is damaged"};

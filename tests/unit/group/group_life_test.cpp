@@ -300,6 +300,57 @@ TEST_F(GroupLife, AnUnreadableRowCostsItsOwnShardAndNoOther) {
     EXPECT_FALSE(a.group->trouble());
 }
 
+TEST_F(GroupLife, AnUnreadableRowOfAWorkerStopsNobodyFromJoiningOrTakingOver) {
+    auto& a = run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    table.put(worker_row{.incarnation = incarnation{"wild"}});
+    table.damage(incarnation{"wild"});
+    auto& c = run("c");
+    world.run_for(3s);
+    EXPECT_GE(c.held.size(), 1U);
+    EXPECT_TRUE(each_shard_has_one_holder());
+    b.crash();
+    world.run_for(20s);
+    EXPECT_EQ(a.held.size() + c.held.size(), 4U) << "who fell is replaced";
+    EXPECT_FALSE(a.group->trouble()) << "all can be done";
+    ASSERT_TRUE(a.group->unreadable_worker());
+    EXPECT_NE(a.group->unreadable_worker()->detail.find("wild"), std::string::npos);
+    EXPECT_GE(a.log.count("worker.unreadable"), 1U);
+    table.mend(incarnation{"wild"});
+    ASSERT_TRUE(table.remove(incarnation{"wild"}, version{0}, "a person"));
+    world.run_for(1s);
+    EXPECT_FALSE(a.group->unreadable_worker());
+}
+
+TEST_F(GroupLife, AWorkerWhoseOwnRowBecameUnreadableKeepsItsLeaseAndThenBeginsAnew) {
+    run("a");
+    auto& b = run("b");
+    world.run_for(3s);
+    const auto before = b.held;
+    ASSERT_EQ(before.size(), 2U);
+    table.damage(before.begin()->second.owner);
+    for (int i = 0; i < 300; ++i) {
+        world.run_for(100ms);
+        for (const auto& shard : stream->shards)
+            ASSERT_LE(holders(shard.shard), 1) << shard.shard.value();
+    }
+    EXPECT_TRUE(each_shard_has_one_holder());
+    EXPECT_EQ(b.held.size(), 2U) << "under a new session";
+    EXPECT_NE(b.held.begin()->second.owner, before.begin()->second.owner);
+}
+
+TEST_F(GroupLife, AllShardsAreTakenBesideAForeignRowAndOneThatNobodyRenewsAfterItsTime) {
+    table.put(worker_row{.incarnation = incarnation{"wild"}});
+    table.damage(incarnation{"wild"});
+    settings.group.all_shards = true;
+    auto& a = run("a");
+    world.run_for(30s);
+    EXPECT_TRUE(a.held.empty()) << "its session may live";
+    world.run_for(1h);
+    EXPECT_EQ(a.held.size(), 4U);
+}
+
 TEST_F(GroupLife, WhoHoldsAShardWhoseRowBecameUnreadableGoesOnWithIt) {
     settings.group.shard_list_every = 5s;
     auto& a = run("a");

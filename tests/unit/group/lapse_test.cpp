@@ -74,6 +74,37 @@ TEST_F(Lapse, AProcessOfAnotherBootOrNamespaceIsNotAskedAbout) {
     EXPECT_TRUE(see(2s, 2s, {row}).empty());
 }
 
+worker_row unreadable(std::string name, std::uint64_t counter, nanoseconds lease) {
+    auto row = worker(std::move(name), counter, lease, 0);
+    row.unreadable = "a column is not what Millrace writes";
+    return row;
+}
+
+TEST_F(Lapse, ARowThatCannotBeReadCountsByItsLeaseAsFarAsThatIsKnown) {
+    EXPECT_TRUE(see(0s, 0s, {worker("a", 7, 10s)}).empty());
+    EXPECT_TRUE(see(1s, 1s, {unreadable("a", 0, 0s), unreadable("b", 0, 5s), unreadable("c", 0, 0s)}).empty()
+    );
+    const auto at_7s = see(7s, 7s, {unreadable("a", 0, 0s), unreadable("b", 0, 5s), unreadable("c", 0, 0s)});
+    ASSERT_EQ(at_7s.size(), 1U);
+    EXPECT_EQ(at_7s.front().incarnation, incarnation{"b"}) << "its own column says how long";
+    EXPECT_EQ(see(12s, 12s, {unreadable("a", 0, 0s), unreadable("c", 0, 0s)}).size(), 1U)
+        << "a: from its last readable row; from c nothing was ever known";
+    EXPECT_TRUE(see(3500s, 3500s, {unreadable("c", 0, 0s)}).empty());
+    EXPECT_EQ(see(3602s, 3602s, {unreadable("c", 0, 0s)}).size(), 1U);
+}
+
+TEST_F(Lapse, AForeignRowIsNobodysSessionAndAnUnreadableProcessIsNotTakenForGone) {
+    dead = 0;
+    EXPECT_TRUE(see(0s, 0s, {unreadable("", 0, 1s), unreadable("a", 1, 10s)}).empty());
+    EXPECT_TRUE(see(100s, 100s, {unreadable("", 0, 1s)}).empty());
+}
+
+TEST(Membership, LeavesOutARowThatCannotBeRead) {
+    const auto members = membership_of({worker("a", 1), unreadable("b", 1, 10s)}, {}, incarnation{"a"});
+    ASSERT_EQ(members.members.size(), 1U);
+    EXPECT_EQ(members.members[0].worker, worker_id{"a"});
+}
+
 TEST(Membership, OrdersByWorkerThenSessionAndLeavesOutTheLapsed) {
     const std::vector<worker_row> rows{worker("c", 1), worker("a", 1), worker("b", 1)};
     const auto members = membership_of(rows, {worker("a", 1)}, incarnation{"c"});

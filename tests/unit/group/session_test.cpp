@@ -71,6 +71,28 @@ TEST_F(Session, RegistersByCreatingARowUnderANewIncarnation) {
     EXPECT_FALSE(machine.deadline());
 }
 
+TEST_F(Session, WhoseRowCannotBeReadIsOverByItsDeadlineAndBeginsAnewBesideIt) {
+    const error damaged{errc::corrupt, retry_advice::after_delay, false, "column counter is damaged"};
+    const auto row = live();
+    at(2s, M::timer{});
+    EXPECT_TRUE(find<M::read>(at(2s, M::write_done{tl::unexpected(refused)})));
+    at(3s, M::read_done{tl::unexpected(damaged)});
+    const auto over = at(8s, M::timer{});
+    ASSERT_TRUE(find<M::lost>(over));
+    EXPECT_NE(find<M::lost>(over)->why.detail.find("column counter"), std::string::npos);
+    EXPECT_FALSE(machine.deadline());
+    EXPECT_TRUE(find<M::read>(at(10s, M::timer{})));
+    const auto anew = registers_anew(10s, at(10s, M::read_done{tl::unexpected(damaged)}));
+    EXPECT_NE(written(anew).incarnation, row.incarnation);
+}
+
+TEST_F(Session, DoesNotWaitForANamesakeWhoseRowCannotBeRead) {
+    worker_row elder{.worker = worker_id{"w"}, .incarnation = incarnation{"old"}};
+    elder.unreadable = "column counter is damaged";
+    at(0s, M::begin{});
+    EXPECT_TRUE(find<M::write>(at(0s, M::list_done{std::vector<worker_row>{elder}})));
+}
+
 TEST_F(Session, TheDeadlineCountsFromTheSendingOfTheLastConfirmedHeartbeat) {
     live();
     EXPECT_EQ(machine.deadline(), mono_time{8s});
