@@ -90,7 +90,7 @@ void require_kept(const result<std::vector<Row>>& rows) {
         return;
     }
     for (const auto& row : *rows) {
-        if constexpr (std::is_same_v<Row, shard_row>) {
+        if constexpr (!std::is_same_v<Row, lease_row>) {
             if (!row.unreadable.empty()) continue;
         }
         require(
