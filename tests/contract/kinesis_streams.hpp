@@ -16,10 +16,16 @@
 namespace millrace::test {
 
 inline std::unique_ptr<aws::api> kinesis_api(
-    const std::string& endpoint, const std::string& account = "test"
+    const std::string& endpoint,
+    const std::string& account = "test",
+    milliseconds stall_timeout = aws::client_options{}.stall_timeout
 ) {
     return std::make_unique<aws::client>(
-        aws::client_options{.service = "kinesis", .region = "eu-west-1", .endpoint = endpoint},
+        aws::client_options{
+            .service = "kinesis",
+            .region = "eu-west-1",
+            .endpoint = endpoint,
+            .stall_timeout = stall_timeout},
         std::make_shared<aws::fixed_keys>(aws::aws_keys{account, "test", {}, {}})
     );
 }

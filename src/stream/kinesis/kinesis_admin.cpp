@@ -61,8 +61,10 @@ std::vector<event_row*> next_call(std::vector<event_row>& rows) {
 
 }  // namespace
 
-kinesis_admin::kinesis_admin(kinesis_address stream, std::unique_ptr<aws::api> api, milliseconds wait)
-    : stream_(std::move(stream)), wait_(wait), calls_(std::move(api)) {}
+kinesis_admin::kinesis_admin(
+    kinesis_address stream, std::unique_ptr<aws::api> api, milliseconds wait, milliseconds put_timeout
+)
+    : stream_(std::move(stream)), wait_(wait), put_timeout_(put_timeout), calls_(std::move(api)) {}
 
 template <class Reply, class Request>
 kinesis_outcome<Reply> kinesis_admin::ask(Request request, const kinesis_calls::options& how) {
@@ -185,7 +187,7 @@ result<std::vector<kinesis_position>> kinesis_admin::append(std::span<const even
         put_records request{stream_.wire_name(), {}};
         for (auto* one : call)
             request.records.push_back(entry_of(one->row, random(), one->key_room));
-        auto how = ask<put_records_reply>(std::move(request), {.repeatable = true});
+        auto how = ask<put_records_reply>(std::move(request), {.repeatable = true, .timeout = put_timeout_});
         if (!how) return ended_with(of_stream(how.error(), stream_));
         if (how->results.size() != call.size()) {
             return ended_with(

@@ -35,8 +35,13 @@ struct kinesis_position {
 
 class kinesis_admin final : public stream_admin {
 public:
-    /// The address names a stream.
-    kinesis_admin(kinesis_address stream, std::unique_ptr<aws::api> api, milliseconds wait);
+    /// The address names a stream. `put_timeout` is that of one call, its retries included.
+    kinesis_admin(
+        kinesis_address stream,
+        std::unique_ptr<aws::api> api,
+        milliseconds wait,
+        milliseconds put_timeout = milliseconds{10'000}
+    );
 
     [[nodiscard]] result<kinesis_stream> look();
     [[nodiscard]] result<stream_facts> describe() override;
@@ -73,6 +78,7 @@ private:
 
     kinesis_address stream_;
     milliseconds wait_;
+    milliseconds put_timeout_;
     kinesis_calls calls_;
 };
 
