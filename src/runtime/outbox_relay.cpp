@@ -134,11 +134,16 @@ void outbox_relay::set_leading(bool leads, leadership_change::kind what, const s
     if (settings_.on_leadership) settings_.on_leadership({address_, what, epoch_, why});
 }
 
+void outbox_relay::retire() {
+    retired_ = true;
+    sink_->wind_down();
+}
+
 void outbox_relay::beat() {
     watch_deadline();
     watch_progress();
     if (settings_.once) watch_leader();
-    if (!looking_ && loop_.now() >= look_due_) look_now();
+    if (!looking_ && !retired_ && loop_.now() >= look_due_) look_now();
     note_silence();
     measure();
 }

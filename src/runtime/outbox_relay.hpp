@@ -73,6 +73,9 @@ public:
     [[nodiscard]] const std::optional<error>& ended() const noexcept { return ended_; }
     /// From now on it is to get somewhere; what it waited for before does not count (`stuck_for`).
     void begin() { progress_at_ = loop_.now(); }
+
+    /// The run ends: nobody is asked any more whether he is there.
+    void retire();
     [[nodiscard]] seat_reach reach() const;
     [[nodiscard]] std::vector<row_id> unsettled() const { return driver_->unsettled(); }
     [[nodiscard]] relay_status status() const;
@@ -119,6 +122,7 @@ private:
 
     bool leading_{false};
     bool draining_{false};
+    bool retired_{false};
     bool suspended_{false};  ///< The deadline has passed; the lease may still be confirmed.
     epoch epoch_;
     std::optional<error> ended_;

@@ -400,6 +400,8 @@ void relay_run::look_for_the_end() {
 void relay_run::end(const result<void>& outcome) {
     if (outcome_) return;
     outcome_ = outcome;
+    for (const auto& one : outboxes_)
+        one->retire();
     for (auto& lead : leads_)
         stop_lead(lead);
     if (stopping_ == 0) loop_.post([this] { loop_.stop(); });

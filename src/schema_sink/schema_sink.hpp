@@ -50,6 +50,7 @@ public:
         override;
     void reset_main(completion<void> done) override;
     void purge(completion<void> done) override;
+    void wind_down() override { inner_->wind_down(); }
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override;
     [[nodiscard]] bool awaits(const outbox_row& row) const override;
     void watch(std::function<void()> changed) override;

@@ -168,6 +168,48 @@ TEST_F(CliPostgresKafka, ALeaderByKafkaNamesADatabaseThatDoesNotAnswer) {
     ASSERT_TRUE(relay.wait(15s));
 }
 
+TEST_F(CliPostgresKafka, ARelayEndsAtItsDrainLimitWhereTheBrokerHangs) {
+    make_outbox();
+    support::private_kafka broker;
+    support::kafka_admin(broker.bootstrap()).create_topic(topic, 1);
+    for (const words& leader :
+         {words{"--leader", "lease"}, words{"--leader", "kafka", "--leader-group", schema}}) {
+        words command{
+            "relay",
+            "--outbox",
+            outbox(),
+            "--sink",
+            "kafka://" + broker.bootstrap(),
+            "--drain-limit",
+            "4s",
+            "--admin",
+            "127.0.0.1:0"};
+        command.insert(command.end(), leader.begin(), leader.end());
+        auto running = start(command, leader[1]);
+        const auto port = Cli::admin_port(leader[1]);
+        put("k", "before");
+        ASSERT_TRUE(support::eventually(30s, [&] {
+            return page(port, "/metrics").find("millrace_relay_deleted_total 1\n") != std::string::npos;
+        })) << said(leader[1]);
+        broker.pause();
+        put("k", "after");
+        ASSERT_TRUE(support::eventually(20s, [&] {
+            return page(port, "/readyz").find(" 503 ") != std::string::npos;
+        })) << page(port, "/readyz");
+        std::this_thread::sleep_for(1s);
+        const auto began = std::chrono::steady_clock::now();
+        running.ask_to_end();
+        ASSERT_TRUE(running.wait(20s));
+        EXPECT_LT(std::chrono::steady_clock::now() - began, 5500ms) << said(leader[1]);
+        if (leader[1] == "lease") {
+            EXPECT_THAT(said("lease"), HasSubstr("relay.drain"));
+        }
+        broker.resume();
+        ok({"outbox", "stats", "--outbox", outbox()});
+        sql.execute("DELETE FROM " + schema + ".outbox");
+    }
+}
+
 TEST_F(CliPostgresKafka, AStandbyIsNamedAsSuch) {
     support::private_postgres primary;
     ok({"outbox", "init", "--outbox", primary.url()});

@@ -71,6 +71,10 @@ public:
     /// probes end by themselves in a moment need not cut them short.
     virtual void purge(completion<void> done) { reset_main(std::move(done)); }
 
+    /// The process ends: nothing new is asked of the service any more, so that the end need not wait for an
+    /// answer that does not come. What was handed over goes on.
+    virtual void wind_down() {}
+
     /// What can be known beforehand: nothing when the sink will probably take the row, otherwise why not.
     /// Such a row is sent alone on probe.
     [[nodiscard]] virtual std::optional<error> suspect(const outbox_row& row) const = 0;

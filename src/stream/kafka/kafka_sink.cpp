@@ -124,6 +124,7 @@ struct kafka_sink::impl {
     mono_time refresh_at{};
     mono_time watch_at{};
     bool unwell{false};  ///< Some partition is.
+    bool winding_down{false};
 
     // The host's.
     std::unordered_map<std::string, topic_facts, text_hash, std::equal_to<>> known;
@@ -251,6 +252,7 @@ void kafka_sink::impl::on_look(const std::string& name, result<topic_facts> fact
 void kafka_sink::impl::refresh(mono_time now) {
     if (now < refresh_at) return;
     refresh_at = now + parts.options.refresh_every;
+    if (winding_down) return;
     for (auto& [name, topic] : parts.topics) {
         if (topic->known && topic->used + 2 * parts.options.refresh_every >= now) parts.ask(*topic, now);
     }
@@ -262,6 +264,7 @@ void kafka_sink::impl::watch(mono_time now) {
     if (now < watch_at) return;
     watch_at = now + every;
     unwell = false;
+    if (winding_down) return;
     for (auto& [name, topic] : parts.topics) {
         const auto sick =
             !topic->facts.seen_unwell.empty() && topic->used + 2 * parts.options.refresh_every >= now;
@@ -334,6 +337,12 @@ void kafka_sink::reset_main(completion<void> done) {
 void kafka_sink::purge(completion<void> done) {
     auto* const me = impl_.get();
     me->to_sink([me, done = std::move(done)] { me->purge(done); });
+}
+
+void kafka_sink::wind_down() {
+    auto* const me = impl_.get();
+    me->parts.lookup->wind_down();
+    me->to_sink([me] { me->winding_down = true; });
 }
 
 void kafka_sink::look(completion<void> done, std::string topic) {

@@ -73,6 +73,7 @@ public:
         override;
     void reset_main(completion<void> done) override;
     void purge(completion<void> done) override;
+    void wind_down() override;
     [[nodiscard]] std::optional<error> suspect(const outbox_row& row) const override;
     [[nodiscard]] std::optional<error> trouble() const override { return counters().trouble; }
     [[nodiscard]] capacity limits() const override;

@@ -88,6 +88,10 @@ struct topic_lookup::impl {
     [[nodiscard]] result<void> connect();
     [[nodiscard]] result<void> look(const std::string& topic);
     [[nodiscard]] error unreachable(rd_kafka_resp_err_t code);
+    [[nodiscard]] bool looks_no_more() {
+        const std::lock_guard lock(mutex);
+        return winding_down || ending;
+    }
 
     const kafka_address cluster;
     log_sink& log;
@@ -96,6 +100,7 @@ struct topic_lookup::impl {
 
     std::mutex mutex;
     std::condition_variable wake;
+    bool winding_down{false};
     bool ending{false};
     std::deque<std::string> asked;
     std::deque<std::function<void()>> jobs;
@@ -250,6 +255,7 @@ void topic_lookup::impl::look_up(const std::vector<std::string>& topics) {
 }
 
 result<void> topic_lookup::impl::look(const std::string& topic) {
+    if (looks_no_more()) return fail(errc::cancelled, "the sink is closed before it was looked at");
     if (auto usable = connect(); !usable) return usable;
     if (!topic.empty()) {
         const auto facts = metadata_of(topic);
@@ -287,6 +293,11 @@ void topic_lookup::look(std::string topic, std::function<void(result<void>)> don
         });
     }
     impl_->wake.notify_one();
+}
+
+void topic_lookup::wind_down() {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->winding_down = true;
 }
 
 void topic_lookup::destroy(client_ptr client) {

@@ -36,6 +36,9 @@ public:
     /// thread.
     void look(std::string topic, std::function<void(result<void>)> done);
 
+    /// From now on a `look` is answered at once, as cancelled; what is `ask`ed for goes on.
+    void wind_down();
+
     void destroy(client_ptr client);
 
 private:

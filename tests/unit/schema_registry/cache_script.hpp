@@ -106,7 +106,7 @@ public:
 private:
     void look() {
         for (const auto& each : cache.take_actions())
-            done_.push_back(std::visit([this](const auto& what) { return line(what); }, each));
+            done_.push_back(std::visit([&](const auto& what) { return line(what); }, each));
     }
 
     schema_cache::ticket take(const std::string& asked) {
