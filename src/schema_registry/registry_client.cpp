@@ -3,13 +3,12 @@
 #include "assert.hpp"
 #include "curl_http.hpp"
 #include "record/bytes_text.hpp"
+#include "tls_files.hpp"
 
-#include <array>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace millrace::registry {
 
@@ -164,21 +163,32 @@ void registry_client::ask(question what, std::function<void(answer)> done) {
         std::move(what), std::move(*request), std::move(done), impl_->preferred}));
 }
 
+namespace {
+
+result<void> check_tls_files(const registry_options& of) {
+    const auto fault = fault_of(tls_files{
+        of.ca_file, of.client_certificate_file, of.client_key_file, of.client_key_password});
+    if (!fault) return {};
+    const auto [name, file] = [&]() -> std::pair<const char*, const std::string&> {
+        switch (fault->file) {
+            case tls_fault::of::ca:
+                return {"ca_file", of.ca_file};
+            case tls_fault::of::certificate:
+                return {"client_certificate_file", of.client_certificate_file};
+            default:
+                return {"client_key_file", of.client_key_file};
+        }
+    }();
+    return fail(
+        errc::invalid_config, fmt::format("the schema registry's {} \"{}\" {}", name, file, fault->why)
+    );
+}
+
+}  // namespace
+
 result<std::unique_ptr<registry_client>> connect_registry(host& home, registry_options options) {
     if (auto fine = options.validate(); !fine) return tl::unexpected(std::move(fine.error()));
-    const std::array files{
-        std::pair{"ca_file", &options.ca_file},
-        std::pair{"client_certificate_file", &options.client_certificate_file},
-        std::pair{"client_key_file", &options.client_key_file}};
-    for (const auto& [name, file] : files) {
-        if (file->empty() || ::access(file->c_str(), R_OK) == 0) continue;
-        return fail(
-            errc::invalid_config,
-            fmt::format(
-                "the schema registry's {} \"{}\" cannot be read; correct the path or its mode", name, *file
-            )
-        );
-    }
+    if (auto fine = check_tls_files(options); !fine) return tl::unexpected(std::move(fine.error()));
     auto transport = std::make_unique<curl_http>(curl_http_options{
         .connections_max = options.connections_max,
         .reply_bytes_max = options.reply_bytes_max,
