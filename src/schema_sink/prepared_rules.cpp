@@ -2,8 +2,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,12 +21,16 @@ tl::unexpected<error> unusable(const std::string& file, std::string_view why) {
 }
 
 result<std::string> read_file(const std::string& name) {
+    std::error_code failed;
+    const bool is_file = std::filesystem::is_regular_file(name, failed);
+    if (failed) return unusable(name, failed.message());
+    if (!is_file) return unusable(name, "it is no regular file");  // who opens a pipe may wait for ever
     errno = 0;
     std::ifstream file(name, std::ios::binary);
     if (!file) return unusable(name, errno != 0 ? std::strerror(errno) : "it cannot be opened");
     std::string text(file_bytes_max + 1, '\0');
     file.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (file.bad() || file.gcount() == 0) return unusable(name, "it is empty, or no file");
+    if (file.bad() || file.gcount() == 0) return unusable(name, "it is empty");
     text.resize(static_cast<std::size_t>(file.gcount()));
     if (text.size() > file_bytes_max) return unusable(name, "it is larger than 1 MiB");
     return text;

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 namespace millrace::schema::test {
 namespace {
@@ -263,9 +264,11 @@ TEST(AutoRegister, ShowsWhatTheRegistrySaidWhenItRefuses) {
 TEST(ASchemaFile, ThatIsNoneIsAFaultOfTheStart) {
     const support::temporary_folder folder;
     std::ofstream(folder.path() / "bad.avsc") << "{";
+    std::ofstream(folder.path() / "empty.avsc") << "";
+    ASSERT_EQ(::mkfifo((folder.path() / "pipe.avsc").c_str(), 0600), 0);
     auto rule = avro_values("t");
     rule.value.auto_register = true;
-    for (const auto* name : {"bad.avsc", "absent.avsc"}) {
+    for (const auto* name : {"bad.avsc", "absent.avsc", "empty.avsc", "pipe.avsc", ""}) {
         rule.value.schema_file = (folder.path() / name).string();
         EXPECT_THROW(schema_world({.rules = {rule}}), std::runtime_error);
     }
